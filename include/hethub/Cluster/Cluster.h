@@ -1,0 +1,100 @@
+// The machines that a model is planned for: device types with their figures,
+// and the links between them.
+//
+// Figures are SI: bytes, bytes/s, seconds, FLOP/s. docs/Cluster.md describes
+// the file format and the defaults.
+#ifndef HETHUB_CLUSTER_CLUSTER_H
+#define HETHUB_CLUSTER_CLUSTER_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hethub::cluster {
+
+/// A kind of device and how many of it there are. A figure of 0 is not known
+/// (yet): see `measureMissingFigures`.
+struct DeviceType {
+  std::string name;
+  std::string accelerator; ///< Entry of the accelerator table, empty where the
+                           ///< user described the device.
+  std::string
+      kind; ///< "cpu", "cuda", "rocm", ...: what the runtime drives it with.
+  unsigned count = 1;      ///< Devices in all.
+  unsigned nodes = 1;      ///< Machines that they are spread over, evenly.
+  int64_t memoryBytes = 0; ///< Of one device.
+  /// Peak FLOP/s by dtype ("float32", "float16", "bfloat16", "float64",
+  /// "tensorfloat32", "int8").
+  std::map<std::string, double> peakFlops;
+  double memoryBandwidth = 0; ///< bytes/s
+  double launchOverhead = 0;  ///< seconds for each kernel; 0 is a legal figure
+  double hostBandwidth = 0;   ///< bytes/s of a copy between device and host
+                              ///< memory; 0: the device is the host
+  std::string
+      profile; ///< Path of a profile.json, as written in the file; empty: none.
+  double emulatedSlowdown = 0; ///< Seconds become this many; 0: not emulated.
+
+  /// Peak for `dtype`; where it is not stated, that of float32; 0 where neither
+  /// is known.
+  double peakFor(llvm::StringRef dtype) const;
+};
+
+/// How two devices reach each other.
+struct Link {
+  double bandwidth = 0; ///< bytes/s
+  double latency = 0;   ///< seconds
+  bool viaHost = false; ///< Messages are copied to host memory, sent, and
+                        ///< copied to the device.
+  bool emulated =
+      false; ///< The runtime makes messages last as long as the figures say.
+  bool stated =
+      false; ///< The file says so; false: a default of docs/Cluster.md.
+};
+
+class Cluster {
+public:
+  std::vector<DeviceType> types;
+
+  /// Index of the type of this name.
+  std::optional<unsigned> find(llvm::StringRef name) const;
+  unsigned deviceCount() const;
+
+  /// The link between a device of type `a` and another one of type `b` (may be
+  /// the same type). Symmetric.
+  Link link(unsigned a, unsigned b) const;
+  void setLink(unsigned a, unsigned b, Link link);
+
+  /// Seconds from a message's start to its end: latency + bytes / bandwidth,
+  /// and, where the link goes via host, the copies of both ends between device
+  /// and host memory.
+  double transferSeconds(unsigned from, unsigned to, int64_t bytes) const;
+
+  bool emulated() const; ///< Any device or link is.
+
+private:
+  std::map<std::pair<unsigned, unsigned>, Link> links;
+};
+
+/// Reads a cluster file. An error is one line "FILE:LINE: what: rule, got:
+/// value".
+llvm::Expected<Cluster> parseCluster(llvm::StringRef text,
+                                     llvm::StringRef fileName);
+llvm::Expected<Cluster> readCluster(llvm::StringRef path);
+
+/// `count` equal devices of this machine: one type "cpu", which share its
+/// memory.
+Cluster equalDevices(unsigned count);
+
+/// Measures on this machine what `cpu` types left out (memory, bandwidth,
+/// FLOP/s of one core). Costs about 0.1 s the first time.
+void measureMissingFigures(Cluster &cluster);
+
+} // namespace hethub::cluster
+
+#endif

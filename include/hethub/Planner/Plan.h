@@ -1,0 +1,115 @@
+// A plan: which nodes run in which stage on which device type, and what that
+// costs.
+#ifndef HETHUB_PLANNER_PLAN_H
+#define HETHUB_PLANNER_PLAN_H
+
+#include "hethub/Cluster/Cluster.h"
+#include "hethub/Planner/Graph.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hethub::planner {
+
+struct Options {
+  unsigned microbatches = 1; ///< Of one step.
+  bool training = false;     ///< Backward times, gradients, optimizer state and
+                             ///< kept activations count.
+  unsigned maxStages = 0;    ///< 0: as many as there are devices.
+  unsigned exactStages = 0;  ///< 0: as many as are best.
+  std::vector<int64_t> memoryLimits; ///< Bytes per device type; empty or 0: the
+                                     ///< cluster's figure (0 there: no limit).
+  /// Training memory of one byte of parameters: the weight, its gradient and
+  /// two moments (Adam). SGD: 2, with momentum 3.
+  double parameterMemoryFactor = 4;
+  /// Work limit of the exact search in states of its table; beyond it fewer
+  /// stages are considered, and the plan says so.
+  uint64_t stateLimit = 40'000'000;
+};
+
+/// A value that one stage receives. Charged once for each stage that uses it,
+/// on the link from the producer's device type.
+struct Message {
+  unsigned tensor = 0; ///< Index into Graph::tensors.
+  unsigned fromStage = 0;
+  unsigned toStage = 0;
+  int64_t bytes = 0;
+  double seconds = 0;
+  bool cloned = false; ///< Cheaper to compute again: not sent, `seconds` is the
+                       ///< time of doing so.
+};
+
+struct Stage {
+  std::vector<unsigned> nodes; ///< Indices into Graph::nodes, ascending.
+  unsigned deviceType = 0;
+  unsigned replicas = 1;
+  unsigned tensorParallel =
+      1; ///< Devices that share each operation. Plans have 1 so far.
+
+  // Predicted, of one microbatch on one replica.
+  double forwardSeconds = 0;
+  double backwardSeconds = 0;
+  double receiveSeconds = 0; ///< All messages into this stage.
+  int64_t receiveBytes = 0;
+  unsigned inFlight = 1; ///< Microbatches whose activations are alive at once.
+  int64_t parameterBytes = 0;
+  int64_t activationBytes = 0; ///< Of one microbatch.
+  int64_t workspaceBytes = 0;
+  int64_t memoryBytes = 0; ///< What one device needs.
+  int64_t memoryLimit = 0; ///< 0: none.
+
+  /// Seconds for each microbatch of the step: replicas take turns.
+  double load() const { return (forwardSeconds + backwardSeconds) / replicas; }
+};
+
+struct Plan {
+  std::vector<Stage> stages;
+  std::vector<Message> messages; ///< By receiving stage, then by tensor.
+  unsigned microbatches = 1;
+  bool training = false;
+  double bottleneckSeconds = 0; ///< Largest load of a stage.
+  double stepSeconds = 0;       ///< Design section 6.
+  double lowerBoundSeconds =
+      0; ///< No plan whatever of this graph on this cluster is faster.
+  /// No plan that cuts the graph's order into contiguous stages is faster.
+  /// Equal to stepSeconds where the search is complete.
+  double orderBoundSeconds = 0;
+  std::vector<std::string>
+      notes; ///< What a user should know: limits that cut the search short.
+
+  double gap() const {
+    return stepSeconds > 0 ? 1 - lowerBoundSeconds / stepSeconds : 0;
+  }
+  bool optimalForOrder() const {
+    return orderBoundSeconds >= stepSeconds * (1 - 1e-9);
+  }
+};
+
+/// Fills the predicted figures of stages, messages, bottleneck and step time
+/// from the stages' nodes, types and replicas. Expects each node in exactly one
+/// stage and no edge that goes backwards. Memory limits are noted, not
+/// enforced.
+void costPlan(const Graph &graph, const cluster::Cluster &cluster,
+              const Options &options, Plan &plan);
+
+/// A stage as a user writes it.
+struct StageRequest {
+  std::string deviceType;
+  unsigned replicas = 1;
+  unsigned tensorParallel = 1;
+  std::vector<std::string> nodes; ///< Names.
+};
+
+/// Checks a user's stage map and costs it. All that is wrong is reported, one
+/// error a fact (`llvm::joinErrors`): unknown, lost, repeated or backward
+/// nodes, unknown types, empty stages, more devices than there are, too little
+/// memory.
+llvm::Expected<Plan> checkPlan(const Graph &graph,
+                               const cluster::Cluster &cluster,
+                               llvm::ArrayRef<StageRequest> stages,
+                               const Options &options);
+
+} // namespace hethub::planner
+
+#endif

@@ -1,0 +1,26 @@
+// plan.json: written for people and tools, read back when a user has changed
+// it. Fields: docs/Planner.md.
+#ifndef HETHUB_PLANNER_PLANFILE_H
+#define HETHUB_PLANNER_PLANFILE_H
+
+#include "hethub/Planner/Plan.h"
+#include "llvm/Support/JSON.h"
+
+namespace hethub::planner {
+
+llvm::json::Value planToJSON(const Graph &graph,
+                             const cluster::Cluster &cluster, const Plan &plan);
+
+/// The same as text: indented, one line a list of names, ends with a newline.
+/// Equal plans give equal bytes.
+std::string planToText(const Graph &graph, const cluster::Cluster &cluster,
+                       const Plan &plan);
+
+/// The stage map of a plan file. Predicted figures in it are ignored:
+/// `checkPlan` computes them. An error names the file and field.
+llvm::Expected<std::vector<StageRequest>>
+parseStageMap(llvm::StringRef text, llvm::StringRef fileName);
+
+} // namespace hethub::planner
+
+#endif

@@ -1,0 +1,99 @@
+// The schedule table: what each rank does, in which order. One table for
+// simulator, runtime and trace.
+#ifndef HETHUB_SIMULATOR_SCHEDULE_H
+#define HETHUB_SIMULATOR_SCHEDULE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hethub::simulator {
+
+/// Numbers are those of hethub.Action in proto/hethub.proto.
+enum class Action {
+  Receive = 1,
+  Forward = 2,
+  Send = 3,
+  Backward = 4,
+  Weight = 5,
+  AllReduce = 6,
+  OptimizerStep = 7
+};
+
+llvm::StringRef toString(Action action);
+
+/// One line of the table, field for field hethub.ScheduleRow. Rows of one
+/// (stage, replica) stand in the order it issues them.
+struct Row {
+  int stage = 0;
+  int replica = 0;
+  Action action = Action::Forward;
+  int microbatch = 0;
+  int peerStage = -1; ///< -1 where no peer takes part
+  int peerReplica = -1;
+  int channel = -1; ///< index into Pipeline::channels; -1 where none
+  int64_t bytes = 0;
+
+  bool operator==(const Row &other) const;
+};
+
+/// "stage 1 replica 0: send microbatch 3 on channel 2 to stage 2 replica 0"
+std::string toString(const Row &row);
+
+struct Schedule {
+  /// true: rows describe one microbatch and are repeated for each; false: rows
+  /// are the whole step.
+  bool perMicrobatch = false;
+  int microbatches = 1;
+  std::vector<Row> rows;
+};
+
+/// A stage of the pipeline that is scheduled.
+struct PipelineStage {
+  std::string name; ///< For traces: "stage 0 (new)".
+  int replicas = 1;
+  double forwardSeconds = 0; ///< Of one microbatch.
+};
+
+/// A directed edge that carries one value per microbatch from one stage to a
+/// later one.
+struct Channel {
+  std::string name;
+  int fromStage = 0;
+  int toStage = 0;
+  int64_t bytes = 0;
+  double latencySeconds = 0;  ///< Adds to each message, does not occupy the
+                              ///< link. Host copies are part of it.
+  double transferSeconds = 0; ///< bytes / bandwidth: occupies the link.
+  int link = -1; ///< Channels of one link (>= 0) and direction take turns; -1:
+                 ///< a link of its own.
+};
+
+struct Pipeline {
+  std::vector<PipelineStage> stages;
+  std::vector<Channel> channels;
+};
+
+/// Inference: for each microbatch j, on replica j mod r of each stage, its
+/// receives, its forward, its sends, in channel order.
+Schedule inferenceSchedule(const Pipeline &pipeline, int microbatches);
+
+/// The whole step of a per-microbatch table, which has replica 0 only.
+Schedule expand(const Schedule &schedule, const Pipeline &pipeline,
+                int microbatches);
+
+/// Inference rows of one microbatch (perMicrobatch = true).
+Schedule inferenceStream(const Pipeline &pipeline);
+
+/// Refuses a table that cannot run: fields out of range, a send or receive
+/// without its counterpart, another order at the two ends of a channel, values
+/// used before they arrive, a cycle of ranks that wait for each other. Names
+/// the offending row.
+llvm::Error validate(const Schedule &schedule, const Pipeline &pipeline);
+
+} // namespace hethub::simulator
+
+#endif

@@ -1,0 +1,45 @@
+// Runs a schedule table in simulated time.
+#ifndef HETHUB_SIMULATOR_SIMULATOR_H
+#define HETHUB_SIMULATOR_SIMULATOR_H
+
+#include "hethub/Simulator/Schedule.h"
+#include "llvm/Support/JSON.h"
+
+namespace hethub::simulator {
+
+/// When one row took place.
+struct Event {
+  Row row;
+  double beginSeconds = 0;
+  double endSeconds = 0;
+};
+
+struct StageTimes {
+  double busySeconds = 0; ///< Compute of all replicas.
+  double fillSeconds =
+      0; ///< From the step's begin to the first compute of the stage.
+  double drainSeconds =
+      0; ///< From the last compute of the stage to the step's end.
+  double idleSeconds = 0; ///< In between, all replicas together.
+};
+
+struct Result {
+  double stepSeconds = 0;
+  std::vector<StageTimes> stages;
+  std::vector<Event> events; ///< In order of begin, then of rank.
+};
+
+/// The step time of a valid table: computes of a rank follow each other in row
+/// order; a send starts when its rank has issued it, the value is there and the
+/// link is free, without holding up compute; receives are posted ahead. An
+/// invalid table is an error.
+llvm::Expected<Result> simulate(const Schedule &schedule,
+                                const Pipeline &pipeline);
+
+/// Chrome trace JSON (Perfetto): pid = rank, tid 0 compute, 1 send, 2 recv, a
+/// flow arrow for each message; times in microseconds.
+llvm::json::Value chromeTrace(const Result &result, const Pipeline &pipeline);
+
+} // namespace hethub::simulator
+
+#endif
