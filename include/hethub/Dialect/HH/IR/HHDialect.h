@@ -1,0 +1,39 @@
+//===- HHDialect.h - devices, parameters, stages, channels -----*- C++ -*-===//
+
+#ifndef HETHUB_DIALECT_HH_IR_HHDIALECT_H
+#define HETHUB_DIALECT_HH_IR_HHDIALECT_H
+
+#include "hethub/Dialect/HH/IR/CostInterface.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "hethub/Dialect/HH/IR/HHDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "hethub/Dialect/HH/IR/HHAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "hethub/Dialect/HH/IR/HHOps.h.inc"
+
+namespace hethub::hh {
+
+/// Marks an operation that was copied into a stage because that is cheaper than to send its result.
+constexpr llvm::StringLiteral cloneAttrName = "hh.clone";
+/// The #hh.cost of an operation.
+constexpr llvm::StringLiteral costAttrName = "hh.cost";
+
+/// Bytes of a value of a static tensor type; elements of less than a byte count as one. 0 for other types.
+int64_t byteSize(mlir::Type type);
+
+} // namespace hethub::hh
+
+#endif // HETHUB_DIALECT_HH_IR_HHDIALECT_H

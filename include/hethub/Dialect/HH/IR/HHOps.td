@@ -1,0 +1,269 @@
+//===- HHOps.td - devices, parameters, stages, channels ----*- tablegen -*-===//
+
+#ifndef HETHUB_DIALECT_HH_IR_HHOPS
+#define HETHUB_DIALECT_HH_IR_HHOPS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def HH_Dialect : Dialect {
+  let name = "hh";
+  let summary = "devices, parameters, pipeline stages and the communication between them";
+  let description = [{
+    Describes where a model runs. Device types and links come from the cluster file; a partitioned function holds one
+    `hh.stage` region per pipeline stage; after communication is inserted each stage is an `hh.program` of its own.
+  }];
+  let cppNamespace = "::hethub::hh";
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class HH_Attr<string name, string attrMnemonic> : AttrDef<HH_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+class HH_Op<string mnemonic, list<Trait> traits = []> : Op<HH_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+def HH_CostAttr : HH_Attr<"Cost", "cost"> {
+  let summary = "what an operation costs, and how long it takes on each device type";
+  let description = [{
+    `flops` (forward), `moved` (bytes read and written by the forward pass), `kept` (bytes kept for backward) and
+    `parameters` (bytes) are properties of the operation; `seconds` maps each device type to its forward and backward
+    time. Set as `hh.cost` by hh-annotate-cost.
+
+    ```mlir
+    hh.cost = #hh.cost<flops = 2.1e9, moved = 4718592, kept = 1572864, parameters = 2359296,
+                       seconds = {new = array<f64: 1.1e-05, 2.2e-05>, old = array<f64: 1.4e-04, 2.8e-04>}>
+    ```
+  }];
+  let parameters = (ins "double":$flops, "int64_t":$moved, "int64_t":$kept, "int64_t":$parameters,
+                        "::mlir::DictionaryAttr":$seconds);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The cluster
+//===----------------------------------------------------------------------===//
+
+def HH_DeviceTypeOp : HH_Op<"device_type", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "a type of device that the cluster has";
+  let description = [{
+    ```mlir
+    hh.device_type @old kind "cuda" count 8 memory 17179869184 {nodes = 2 : i64}
+    ```
+    `memory` is bytes of one device. Further figures (peaks, bandwidth) stay in the cluster file; the costs that
+    follow from them stand on the operations.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$count, I64Attr:$memory);
+  let assemblyFormat = "$sym_name `kind` $kind `count` $count `memory` $memory attr-dict";
+  let hasVerifier = 1;
+}
+
+def HH_LinkOp : HH_Op<"link", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "a link between two device types, or within one";
+  let description = [{
+    ```mlir
+    hh.link @old to @new bandwidth 3.125e+09 latency 3.0e-05 {via = "host"}
+    ```
+    Bytes per second and seconds.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to, F64Attr:$bandwidth, F64Attr:$latency);
+  let assemblyFormat = "$from `to` $to `bandwidth` $bandwidth `latency` $latency attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters and constants
+//===----------------------------------------------------------------------===//
+
+def HH_ParameterOp : HH_Op<"parameter", [Symbol]> {
+  let summary = "a named weight: where its bytes are";
+  let description = [{
+    The bytes never enter the IR. A parameter points either at a slice of a file or, where the model file stores the
+    values in a form that is not raw bytes, at a tensor of the model file.
+
+    ```mlir
+    hh.parameter @"h.0.attn.weight" : tensor<768x2304xf32> from "model.onnx.data" offset 4096 length 7077888
+    hh.parameter @scale : tensor<64xf32> from "model.onnx" tensor "scale"
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$file,
+                       OptionalAttr<I64Attr>:$offset, OptionalAttr<I64Attr>:$length, OptionalAttr<StrAttr>:$tensor);
+  let assemblyFormat = [{
+    $sym_name `:` $type `from` $file (`offset` $offset^ `length` $length)? (`tensor` $tensor^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def HH_GetParameterOp : HH_Op<"get_parameter", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the value of a parameter";
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$parameter attr-dict `:` type($result)";
+}
+
+def HH_ConstantOp : HH_Op<"constant", [Pure]> {
+  let summary = "a small constant tensor of a lowered program";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Stages: a partitioned function
+//===----------------------------------------------------------------------===//
+
+def HH_StageOp : HH_Op<"stage", [
+    IsolatedFromAbove, RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a pipeline stage: the operations that one device type runs";
+  let description = [{
+    Stages stand in pipeline order. Values enter through operands only, so that what crosses a stage border can be
+    seen in one line.
+
+    ```mlir
+    %h = hh.stage 1 on @new (%x = %0) : (tensor<2x32x256xf32>) -> tensor<2x32x256xf32> {
+      ...
+      hh.yield %y : tensor<2x32x256xf32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$index, FlatSymbolRefAttr:$device, DefaultValuedAttr<I64Attr, "1">:$replicas,
+                       Variadic<AnyType>:$inputs);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def HH_YieldOp : HH_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["StageOp", "StartUpOp", "IfOp"]>]> {
+  let summary = "ends a region and gives its results";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Programs: what one device runs
+//===----------------------------------------------------------------------===//
+
+def HH_ProgramOp : HH_Op<"program", [
+    IsolatedFromAbove, FunctionOpInterface, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "the program of one stage";
+  let description = [{
+    Arguments are the model inputs that the stage reads, results the model outputs that it makes (both with their
+    `onnx.name`); everything else comes and goes through channels.
+
+    ```mlir
+    hh.program @stage_1(%mask: tensor<2x32xi64> {onnx.name = "attention_mask", onnx.index = 1 : i64})
+        -> (tensor<2x32x1000xf32> {onnx.name = "logits", onnx.index = 0 : i64})
+        attributes {stage = 1 : i64, device = @new, replicas = 1 : i64} {
+      %h = hh.recv on 0 from 0 : tensor<2x32x256xf32>
+      ...
+      hh.return %logits : tensor<2x32x1000xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$stage,
+                       FlatSymbolRefAttr:$device, DefaultValuedAttr<I64Attr, "1">:$replicas,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def HH_ReturnOp : HH_Op<"return", [Pure, HasParent<"ProgramOp">, ReturnLike, Terminator]> {
+  let summary = "ends a program and gives its model outputs";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let hasVerifier = 1;
+}
+
+def HH_StartUpOp : HH_Op<"start_up", [
+    RecursiveMemoryEffects, HasParent<"ProgramOp">, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "values that depend on parameters alone: computed once when a program is loaded";
+  let description = [{
+    ```mlir
+    %packed = hh.start_up -> tensor<1536x64xf32> {
+      %w = hh.get_parameter @lstm.W : tensor<1536x64xf32>
+      ...
+      hh.yield %p : tensor<1536x64xf32>
+    }
+    ```
+  }];
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "(`->` type($outputs)^)? $body attr-dict";
+  let hasVerifier = 1;
+}
+
+def HH_IfOp : HH_Op<"if", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "runs one of two regions";
+  let description = [{Both regions may read outer values and yield values of the result types.}];
+  let arguments = (ins AnyRankedTensor:$condition);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region SizedRegion<1>:$then_body, SizedRegion<1>:$else_body);
+  let assemblyFormat = [{
+    $condition attr-dict `:` functional-type($condition, $outputs) $then_body `else` $else_body
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+// Send and receive are ordered per channel; they are neither pure nor movable across each other.
+def HH_SendOp : HH_Op<"send", [HasParent<"ProgramOp">]> {
+  let summary = "sends a value on a channel to another stage";
+  let description = [{
+    ```mlir
+    hh.send %h on 3 to 2 : tensor<2x32x256xf32>
+    ```
+    A channel is a directed edge between two stages that carries one value per microbatch.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, I64Attr:$channel, I64Attr:$to);
+  let assemblyFormat = "$value `on` $channel `to` $to attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def HH_RecvOp : HH_Op<"recv", [HasParent<"ProgramOp">]> {
+  let summary = "receives a value on a channel from another stage";
+  let description = [{
+    ```mlir
+    %h = hh.recv on 3 from 1 : tensor<2x32x256xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$channel, I64Attr:$from);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`on` $channel `from` $from attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def HH_AllReduceOp : HH_Op<"all_reduce", [HasParent<"ProgramOp">, AllTypesMatch<["value", "result"]>]> {
+  let summary = "sums a value over the replicas of this stage, or over the stages that hold a parameter";
+  let description = [{
+    ```mlir
+    %g = hh.all_reduce %grad group "tied:wte" stages [0, 3] : tensor<1000x256xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$value, StrAttr:$group, DenseI64ArrayAttr:$stages);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value `group` $group `stages` $stages attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+#endif // HETHUB_DIALECT_HH_IR_HHOPS

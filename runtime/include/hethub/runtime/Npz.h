@@ -1,0 +1,44 @@
+// NumPy's .npz files: reading (stored or deflated entries, .npy versions 1 to 3, zip64) and writing (stored).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hethub::runtime {
+
+/// Type of an array in a file. Two-byte void ("V2") is bfloat16, as the ml_dtypes package writes it.
+struct ArrayHeader {
+  at::ScalarType dtype;
+  std::vector<int64_t> shape;
+  bool fortranOrder = false;
+  size_t dataOffset = 0; ///< from the start of the .npy data
+};
+
+/// Parses the header of .npy data. Throws Error with `name` in it.
+ArrayHeader parseNpyHeader(std::string_view data, const std::string &name);
+
+class NpzReader {
+public:
+  explicit NpzReader(const std::string &path);
+  ~NpzReader();
+
+  std::vector<std::string> names() const;
+  bool has(const std::string &name) const;
+  /// The whole array, in C order. Throws Error that names the array.
+  at::Tensor read(const std::string &name) const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Writes `path` by way of a file beside it that is then renamed: never half a file.
+void writeNpz(const std::string &path, const std::vector<std::pair<std::string, at::Tensor>> &arrays);
+
+} // namespace hethub::runtime

@@ -1,0 +1,21 @@
+//===- hh-opt.cpp - runs HetHub's passes over MLIR text or bytecode -------===//
+
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::func::FuncDialect, hethub::hh::HHDialect,
+                  hethub::ox::ONNXDialect>();
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
+  mlir::registerSymbolDCEPass();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "HetHub pass driver: uneven pipeline stages for ONNX models",
+      registry));
+}
