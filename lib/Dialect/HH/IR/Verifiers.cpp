@@ -9,7 +9,7 @@ using namespace hethub::hh;
 
 /// Each device type has a forward and a backward time, in seconds, neither negative.
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               double flops, int64_t moved, int64_t kept,
+                               int64_t flops, int64_t moved, int64_t kept,
                                int64_t parameters, DictionaryAttr seconds) {
   if (flops < 0 || moved < 0 || kept < 0 || parameters < 0)
     return emitError() << "cost figures must not be negative";

@@ -39,11 +39,11 @@ def HH_CostAttr : HH_Attr<"Cost", "cost"> {
     time. Set as `hh.cost` by hh-annotate-cost.
 
     ```mlir
-    hh.cost = #hh.cost<flops = 2.1e9, moved = 4718592, kept = 1572864, parameters = 2359296,
+    hh.cost = #hh.cost<flops = 2100000000, moved = 4718592, kept = 1572864, parameters = 2359296,
                        seconds = {new = array<f64: 1.1e-05, 2.2e-05>, old = array<f64: 1.4e-04, 2.8e-04>}>
     ```
   }];
-  let parameters = (ins "double":$flops, "int64_t":$moved, "int64_t":$kept, "int64_t":$parameters,
+  let parameters = (ins "int64_t":$flops, "int64_t":$moved, "int64_t":$kept, "int64_t":$parameters,
                         "::mlir::DictionaryAttr":$seconds);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
