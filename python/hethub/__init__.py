@@ -1,0 +1,18 @@
+"""HetHub: one ONNX model on accelerators that do not match.
+
+The functions mirror the commands of `hethub`:
+
+    out = hethub.compile("model.onnx", "out", cluster="cluster.yaml")
+    hethub.build(out)
+    result = hethub.run(out, {"x": array}, microbatches=4)
+    result.outputs["y"]
+"""
+
+from .build import build
+from .compile import compile, plan
+from .errors import HetHubError
+from .profile import profile
+from .run import Result, run
+from .version import __version__
+
+__all__ = ["HetHubError", "Result", "__version__", "build", "compile", "plan", "profile", "run"]

@@ -1,0 +1,296 @@
+"""The hethub command: arguments in, one function of the package called, facts printed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .errors import HetHubError
+from .folders import end_on_signals
+from .progress import Step
+from .version import __version__
+
+# The functions that do the work are imported where they are called: `hethub --help` need not load NumPy.
+
+
+def dimension(text: str) -> tuple[str, int]:
+    """NAME=SIZE of --dim."""
+    name, separator, size = text.rpartition("=")
+    if not separator or not name or not size.isdigit() or int(size) < 1:
+        raise argparse.ArgumentTypeError(f"must be NAME=SIZE with a size of at least 1, got: {text}")
+    return name, int(size)
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """What plan and compile share."""
+    parser.add_argument(
+        "model", type=Path, metavar="MODEL", help="an .onnx file; weights may lie in external data files"
+    )
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--cluster", type=Path, metavar="FILE", help="cluster.yaml: device types and links")
+    where.add_argument("--stages", type=int, metavar="N", help="N equal devices of this machine instead of a cluster")
+    add_dim(parser)
+    parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="a stage map of your own: checked and costed instead of a search"
+    )
+    parser.add_argument(
+        "--microbatches", type=int, metavar="M", help="microbatches of a step that the plan is made for"
+    )
+
+
+def add_dim(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dim",
+        type=dimension,
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="fixes a symbolic dimension (once for each)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the facts as JSON")
+
+
+def plan_command(arguments: argparse.Namespace) -> None:
+    from .compile import plan
+    from .table import plan_table
+
+    with Step(f"planning {arguments.model}", arguments.json) as step:
+        found = plan(
+            arguments.model,
+            arguments.output,
+            cluster=arguments.cluster,
+            stages=arguments.stages,
+            dims=dict(arguments.dim),
+            plan_file=arguments.plan,
+            microbatches=arguments.microbatches,
+        )
+        step.done = f"wrote {arguments.output}"
+    print(json.dumps(found, indent=1) if arguments.json else plan_table(found))
+
+
+def compile_command(arguments: argparse.Namespace) -> None:
+    from .compile import compile
+    from .output import OutputFolder
+    from .table import plan_table
+
+    with Step(f"compiling {arguments.model}", arguments.json) as step:
+        compile(
+            arguments.model,
+            arguments.output,
+            cluster=arguments.cluster,
+            stages=arguments.stages,
+            dims=dict(arguments.dim),
+            plan_file=arguments.plan,
+            microbatches=arguments.microbatches,
+            emit=arguments.emit.split(","),
+            pack_weights=arguments.pack_weights,
+        )
+        step.done = f"wrote {arguments.output}"
+    found = OutputFolder.read(arguments.output).plan
+    print(json.dumps(found, indent=1) if arguments.json else plan_table(found))
+
+
+def build_command(arguments: argparse.Namespace) -> None:
+    from .build import build
+
+    with Step(f"building the C++ programs of {arguments.folder}", arguments.json) as step:
+        seconds = build(arguments.folder, jobs=arguments.jobs)
+        step.done = f"built {len(seconds)} stages"
+    if arguments.json:
+        print(json.dumps({"stages": [{"stage": k, "seconds": s} for k, s in seconds.items()]}))
+
+
+def run_command(arguments: argparse.Namespace) -> None:
+    from .run import run, save_outputs
+
+    with Step(f"running {arguments.folder}", arguments.json) as step:
+        result = run(
+            arguments.folder,
+            arguments.inputs,
+            microbatches=arguments.microbatches,
+            repeats=arguments.repeats,
+            positional=arguments.positional,
+            engine=arguments.engine,
+            trace=arguments.trace,
+            timeout=arguments.timeout,
+            threads=arguments.threads,
+            port=arguments.port,
+            quiet=False,
+        )
+        if arguments.outputs is not None:
+            save_outputs(result.outputs, arguments.outputs)
+            step.done = f"wrote {arguments.outputs}"
+    if arguments.json:
+        shapes = {k: {"dtype": str(v.dtype), "shape": list(v.shape)} for k, v in result.outputs.items()}
+        print(json.dumps({"outputs": shapes, "ranks": result.ranks}))
+
+
+def profile_command(arguments: argparse.Namespace) -> None:
+    from .profile import profile
+
+    with Step(f"profiling {arguments.model}", arguments.json) as step:
+        found = profile(arguments.model, arguments.output, dims=dict(arguments.dim), repeats=arguments.repeats)
+        step.done = f"wrote {arguments.output}"
+    if arguments.json:
+        print(json.dumps(found))
+
+
+def demo_command(arguments: argparse.Namespace) -> None:
+    from .demo.main import demo
+
+    demo(arguments.folder)
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    add_model_arguments(parser)
+    parser.add_argument("-o", "--output", type=Path, default=Path("plan.json"), help="where the plan goes (plan.json)")
+    add_json(parser)
+
+
+def add_compile(parser: argparse.ArgumentParser) -> None:
+    add_model_arguments(parser)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
+    parser.add_argument("--emit", default="program,cpp", help="what to write: program, cpp, onnx (program,cpp)")
+    parser.add_argument(
+        "--pack-weights", action="store_true", help="also write each stage's weights as one safetensors file"
+    )
+    add_json(parser)
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="OUT", help="folder that `hethub compile` wrote")
+    parser.add_argument("-j", "--jobs", type=int, metavar="N", help="stages built at a time (one a core)")
+    add_json(parser)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="OUT", help="folder that `hethub compile` wrote")
+    parser.add_argument("--inputs", type=Path, metavar="NPZ", help="arrays by the model's input names")
+    parser.add_argument("--outputs", type=Path, metavar="NPZ", help="file to write; keys are the model's output names")
+    parser.add_argument(
+        "--microbatches", type=int, default=1, metavar="M", help="axis 0 of the inputs is split in M (1)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=1, metavar="N", help="run the inputs N times, for measurements (1)"
+    )
+    parser.add_argument("--positional", action="store_true", help="call the outputs out0, out1, ... in graph order")
+    engine = parser.add_mutually_exclusive_group()
+    engine.add_argument(
+        "--programs", dest="engine", action="store_const", const="program", help="run the program files (hh-run)"
+    )
+    engine.add_argument("--cpp", dest="engine", action="store_const", const="cpp", help="run the built C++ programs")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace (opens in ui.perfetto.dev)")
+    parser.add_argument(
+        "--timeout", type=float, default=300.0, metavar="S", help="longest wait for a rank, seconds (300)"
+    )
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each rank (1)")
+    parser.add_argument("--port", type=int, metavar="P", help="TCP port that the ranks meet at (any free one)")
+    add_json(parser)
+
+
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
+    parser.add_argument("-o", "--output", type=Path, default=Path("profile.json"), help="where it goes (profile.json)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="measurements of each operation")
+    add_dim(parser)
+    add_json(parser)
+
+
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default=Path("out-demo"), help="folder for the demo's files (out-demo)"
+    )
+
+
+# name, one line, examples, arguments, function
+COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
+    (
+        "plan",
+        "find the best stages for a cluster and show them as a table",
+        "hethub plan model.onnx --cluster cluster.yaml --dim batch=8\n  hethub plan model.onnx --stages 3 --json",
+        add_plan,
+        plan_command,
+    ),
+    (
+        "compile",
+        "write one program per stage, with the communication in it",
+        "hethub compile model.onnx --cluster cluster.yaml -o out\n"
+        "  hethub compile model.onnx --stages 2 --dim batch=4 --emit=program -o out",
+        add_compile,
+        compile_command,
+    ),
+    (
+        "build",
+        "compile the C++ programs of an output folder",
+        "hethub build out\n  hethub build out --jobs 1",
+        add_build,
+        build_command,
+    ),
+    (
+        "run",
+        "run a compiled model here, one process per rank",
+        "hethub run out --inputs x.npz --outputs y.npz --microbatches 4\n"
+        "  hethub run out --inputs x.npz --outputs y.npz --programs --trace trace.json\n"
+        "  torchrun --no-python --nproc-per-node 3 out/run --inputs x.npz --outputs y.npz",
+        add_run,
+        run_command,
+    ),
+    (
+        "profile",
+        "time each operation of a model on this machine",
+        "hethub profile model.onnx --dim batch=8 -o host.json",
+        add_profile,
+        profile_command,
+    ),
+    (
+        "demo",
+        "a real model on three emulated unlike devices, from profile to answer",
+        "hethub demo",
+        add_demo,
+        demo_command,
+    ),
+]
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hethub",
+        description="Runs one ONNX model on accelerators that do not match: one program per pipeline stage.",
+        epilog="hethub COMMAND --help has examples.",
+    )
+    parser.add_argument("--version", action="version", version=f"hethub {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary, examples, add_arguments, function in COMMANDS:
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            epilog=f"examples:\n  {examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add_arguments(command)
+        command.set_defaults(function=function)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code: 0, 1 after one message, 2 for a wrong command line, 128 + signal number when one ended it."""
+    arguments = make_parser().parse_args(argv)
+    end_on_signals()
+    try:
+        arguments.function(arguments)
+    except HetHubError as error:
+        print(f"hethub: error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("hethub: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 141
+    return 0

@@ -1,0 +1,96 @@
+"""hethub compile and hethub plan: thin over hh-compile, which does all the work."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import tools
+from .errors import HetHubError
+from .folders import new_file, new_folder
+from .launcher import write_launcher
+
+EMITTERS = ("program", "cpp", "onnx")
+
+
+def compile_arguments(
+    model: Path | str,
+    cluster: Path | str | None,
+    stages: int | None,
+    dims: Mapping[str, int] | None,
+    plan_file: Path | str | None,
+    microbatches: int | None,
+) -> list[str]:
+    """The part of hh-compile's command line that planning and compiling share."""
+    if (cluster is None) == (stages is None):
+        raise HetHubError(
+            f"give either a cluster or a number of stages, got: {'neither' if cluster is None else 'both'}"
+        )
+    if stages is not None and stages < 1:
+        raise HetHubError(f"stages must be at least 1, got: {stages}")
+    if microbatches is not None and microbatches < 1:
+        raise HetHubError(f"microbatches must be at least 1, got: {microbatches}")
+    arguments = [str(model)]
+    arguments += [f"--cluster={cluster}"] if cluster is not None else [f"--stages={stages}"]
+    arguments += [f"--dim={name}={size}" for name, size in (dims or {}).items()]
+    if plan_file is not None:
+        arguments.append(f"--plan={plan_file}")
+    if microbatches is not None:
+        arguments.append(f"--microbatches={microbatches}")
+    return arguments
+
+
+def plan(
+    model: Path | str,
+    output: Path | str | None = None,
+    *,
+    cluster: Path | str | None = None,
+    stages: int | None = None,
+    dims: Mapping[str, int] | None = None,
+    plan_file: Path | str | None = None,
+    microbatches: int | None = None,
+) -> dict[str, Any]:
+    """Plans a model without compiling it and returns the content of plan.json, which `output` (a file) receives.
+
+    Times in it are seconds, sizes bytes. `plan_file` is a stage map of one's own, which is checked and costed.
+    """
+    arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    with tempfile.TemporaryDirectory(prefix="hethub-plan-") as scratch:
+        tools.run("hh-compile", [*arguments, "--plan-only", "-o", scratch])
+        text = (Path(scratch) / "plan.json").read_text()
+    if output is not None:
+        with new_file(Path(output)) as file:
+            file.write_text(text)
+    return json.loads(text)
+
+
+def compile(
+    model: Path | str,
+    output: Path | str,
+    *,
+    cluster: Path | str | None = None,
+    stages: int | None = None,
+    dims: Mapping[str, int] | None = None,
+    plan_file: Path | str | None = None,
+    microbatches: int | None = None,
+    emit: Sequence[str] = ("program", "cpp"),
+    pack_weights: bool = False,
+) -> Path:
+    """Compiles a model into one program per stage under the folder `output`, and returns that folder.
+
+    The folder appears complete or not at all; a folder that hethub wrote before is replaced.
+    """
+    unknown = [name for name in emit if name not in EMITTERS]
+    if unknown or not emit:
+        raise HetHubError(f"emit must be among {', '.join(EMITTERS)}, got: {', '.join(unknown) or 'nothing'}")
+    arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    arguments.append(f"--emit={','.join(emit)}")
+    if pack_weights:
+        arguments.append("--pack-weights")
+    with new_folder(Path(output)) as folder:
+        tools.run("hh-compile", [*arguments, "-o", str(folder)])
+        write_launcher(folder)
+    return Path(output)

@@ -1,0 +1,79 @@
+"""An output folder as the compiler wrote it: which stage programs it holds and what the model's ports are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import HetHubError
+from .program import Port, StageInfo, read_program
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One process of a run: ranks count through the stages and, within a stage, through its replicas."""
+
+    rank: int
+    stage: int
+    replica: int
+    device_type: str
+
+    def __str__(self) -> str:
+        device = f", {self.device_type}" if self.device_type else ""
+        return f"rank {self.rank} (stage {self.stage}{device})"
+
+
+@dataclass
+class OutputFolder:
+    """`programs` is empty where only C++ was emitted: then each rank checks its inputs itself."""
+
+    path: Path
+    plan: dict[str, Any]
+    programs: list[StageInfo]
+
+    @staticmethod
+    def read(path: Path | str) -> OutputFolder:
+        folder = Path(path)
+        if not folder.is_dir():
+            raise HetHubError(f"the folder must be one that `hethub compile` wrote, got: {folder} (does not exist)")
+        try:
+            plan = json.loads((folder / "plan.json").read_text())
+            count = len(plan["stages"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise HetHubError(f"the folder must hold a plan.json from `hethub compile`, got: {folder}") from error
+        missing = [k for k in range(count) if not (folder / f"stage_{k}").is_dir()]
+        if missing:
+            raise HetHubError(f"the folder must hold all {count} stages, got one without stage_{missing[0]}: {folder}")
+        files = [folder / f"stage_{k}" / "program.pb" for k in range(count)]
+        programs = [read_program(file) for file in files] if any(file.exists() for file in files) else []
+        for k, program in enumerate(programs):
+            if program.stage != k or len(program.replicas) != count:
+                raise HetHubError(f"program {k} of {count} must belong to this plan, got another one's: {files[k]}")
+        return OutputFolder(folder, plan, programs)
+
+    def ranks(self) -> list[Rank]:
+        stages = self.plan["stages"]
+        found: list[Rank] = []
+        for k, stage in enumerate(stages):
+            for replica in range(int(stage.get("replicas", 1))):
+                found.append(Rank(len(found), k, replica, str(stage.get("device_type", ""))))
+        return found
+
+    def inputs(self) -> list[Port]:
+        """The model's inputs in graph order; one that several stages read is listed once."""
+        return _in_order([port for program in self.programs for port in program.inputs])
+
+    def outputs(self) -> list[Port]:
+        """The model's outputs in graph order."""
+        return _in_order([port for program in self.programs for port in program.outputs])
+
+    def batch(self) -> int:
+        """Size of axis 0 of one microbatch; 0 where inputs are not split."""
+        return max((program.batch for program in self.programs), default=0)
+
+
+def _in_order(ports: list[Port]) -> list[Port]:
+    by_index = {port.index: port for port in ports}
+    return [by_index[index] for index in sorted(by_index)]
