@@ -1,0 +1,35 @@
+//===- Types.h - MLIR types and constants as the stage program has them ---===//
+
+#ifndef HETHUB_EMIT_PROGRAM_TYPES_H
+#define HETHUB_EMIT_PROGRAM_TYPES_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <optional>
+#include <string>
+
+namespace hethub {
+class TensorType;
+}
+
+namespace hethub::emit {
+
+/// Number of hethub.DType (those of ONNX) for an element type; nothing for
+/// types that no program can hold.
+std::optional<int> dtypeNumber(mlir::Type elementType);
+
+/// Name that safetensors has for an element type ("F32"); empty for types it
+/// has no name for.
+llvm::StringRef safetensorsName(mlir::Type elementType);
+
+/// Fills dtype and dims (-1 for dynamic ones). False where the element type has
+/// no number.
+bool setTensorType(mlir::RankedTensorType type, TensorType &out);
+
+/// Little-endian, row-major bytes of a dense constant, one byte per bool.
+std::string constantBytes(mlir::DenseElementsAttr value);
+
+} // namespace hethub::emit
+
+#endif // HETHUB_EMIT_PROGRAM_TYPES_H

@@ -1,0 +1,19 @@
+//===- CMakeFile.cpp - how an emitted stage is built ----------------------===//
+
+#include "hethub/Emit/Cpp/CppEmitter.h"
+
+#include "hethub.pb.h"
+
+void hethub::emit::emitCMake(const StageProgram &tables,
+                             llvm::raw_ostream &os) {
+  os << R"(cmake_minimum_required(VERSION 3.20)
+project(stage_)"
+     << tables.stage() << R"( LANGUAGES CXX)
+
+# Where `make setup` put the runtime; or give -DCMAKE_PREFIX_PATH=.
+find_package(HetHubRuntime REQUIRED CONFIG)
+
+add_executable(stage main.cpp)
+target_link_libraries(stage PRIVATE HetHub::runtime)
+)";
+}

@@ -1,0 +1,398 @@
+//===- CppEmitter.cpp - a stage as a readable C++ program -----------------===//
+
+#include "hethub/Emit/Cpp/CppEmitter.h"
+
+#include "Identifiers.h"
+#include "Literals.h"
+#include "Tables.h"
+
+#include "hethub.pb.h"
+#include "hethub/Dialect/ATen/IR/Call.h"
+#include "hethub/Support/Names.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace hethub::emit {
+
+namespace {
+
+/// Tensors below this size are left to die at the end of the function:
+/// releasing them early gains nothing and costs a line each.
+constexpr int64_t releaseBytes = 64 * 1024;
+
+class Emitter {
+public:
+  Emitter(hh::ProgramOp program, const StageProgram &tables,
+          llvm::raw_ostream &os)
+      : program(program), tables(tables), os(os) {}
+  LogicalResult emit();
+
+private:
+  LogicalResult statements(Block &block, StringRef indent, raw_ostream &out);
+  LogicalResult call(aten::CallView view, StringRef indent, raw_ostream &out);
+  LogicalResult branch(hh::IfOp op, StringRef indent, raw_ostream &out);
+  LogicalResult argument(const aten::Argument &argument, Operation *at,
+                         std::string &text);
+  LogicalResult weights(raw_ostream &out);
+  LogicalResult forward(raw_ostream &out);
+  void release(Operation &op, StringRef indent, raw_ostream &out);
+
+  /// How an expression refers to a value; members of the weights struct are
+  /// qualified outside of it.
+  std::string use(Value value) {
+    const std::string &name = names[value];
+    return !inWeights && members.contains(value) ? "w." + name : name;
+  }
+  std::string define(Value value) {
+    return names[value] = identifiers.unique(valueName(value));
+  }
+
+  hh::ProgramOp program;
+  const StageProgram &tables;
+  raw_ostream &os;
+  Identifiers identifiers;
+  DenseMap<Value, std::string> names;
+  llvm::DenseSet<Value> members;
+  std::set<std::string> headers;
+  bool usesOwnOps = false;
+  bool inWeights = false;
+  /// Values that the function returns or sends: alive to its end.
+  llvm::DenseSet<Value> results;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+LogicalResult Emitter::argument(const aten::Argument &argument, Operation *at,
+                                std::string &text) {
+  using aten::Kind;
+  Attribute attribute = argument.attribute;
+  if (argument.layout->kind == Kind::TensorList) {
+    SmallVector<std::string> elements;
+    for (Value value : argument.values)
+      elements.push_back(value ? use(value) : "std::nullopt");
+    text = "{" + llvm::join(elements, ", ") + "}";
+    return success();
+  }
+  if (argument.isNone()) {
+    text = argument.layout->kind == Kind::Tensor ? "{}" : "std::nullopt";
+    return success();
+  }
+  switch (argument.layout->kind) {
+  case Kind::Tensor:
+    text = use(argument.values.front());
+    return success();
+  case Kind::Int:
+  case Kind::Float:
+  case Kind::Bool:
+  case Kind::Scalar:
+    if (auto boolean = dyn_cast<BoolAttr>(attribute))
+      text = boolean.getValue() ? "true" : "false";
+    else if (auto integer = dyn_cast<IntegerAttr>(attribute))
+      text = literal(integer.getInt());
+    else
+      text = literal(cast<FloatAttr>(attribute).getValueAsDouble());
+    return success();
+  case Kind::Ints:
+    text = literal(cast<DenseI64ArrayAttr>(attribute).asArrayRef());
+    // An optional list would take braces for the optional itself.
+    if (argument.layout->optional)
+      text = "at::IntArrayRef(" + text + ")";
+    return success();
+  case Kind::Floats:
+    text = literal(cast<DenseF64ArrayAttr>(attribute).asArrayRef());
+    if (argument.layout->optional)
+      text = "at::ArrayRef<double>(" + text + ")";
+    return success();
+  case Kind::Bools:
+    text = literal(cast<DenseBoolArrayAttr>(attribute).asArrayRef());
+    return success();
+  case Kind::Str:
+    text = stringLiteral(cast<StringAttr>(attribute).getValue());
+    return success();
+  case Kind::ScalarType: {
+    StringRef type = scalarType(cast<TypeAttr>(attribute).getValue());
+    if (type.empty())
+      return at->emitError("element type must be one that LibTorch has, got: ")
+             << attribute;
+    text = type.str();
+    return success();
+  }
+  case Kind::MemoryFormat:
+    text = "static_cast<at::MemoryFormat>(" +
+           literal(cast<IntegerAttr>(attribute).getInt()) + ")";
+    return success();
+  default:
+    return at->emitError("argument must not be set: ") << argument.layout->name;
+  }
+}
+
+/// The four arguments dtype, layout, device, pin_memory of a schema are one
+/// at::TensorOptions in C++.
+static bool startsTensorOptions(const aten::CallLayout &layout, unsigned i) {
+  return i + 3 < layout.argumentCount &&
+         layout.arguments[i].kind == aten::Kind::ScalarType &&
+         StringRef(layout.arguments[i].name) == "dtype" &&
+         StringRef(layout.arguments[i + 1].name) == "layout" &&
+         StringRef(layout.arguments[i + 2].name) == "device" &&
+         StringRef(layout.arguments[i + 3].name) == "pin_memory";
+}
+
+LogicalResult Emitter::call(aten::CallView view, StringRef indent,
+                            raw_ostream &out) {
+  const aten::CallLayout &layout = view.layout();
+  Operation *op = view.operation();
+  bool own = StringRef(layout.library) == "hethub";
+  SmallVector<std::string> arguments;
+  size_t needed = 0; // arguments after the last one that is not a default
+  for (unsigned i = 0; i < view.size(); ++i) {
+    aten::Argument argument = view.argument(i);
+    std::string text;
+    if (failed(this->argument(argument, op, text)))
+      return failure();
+    if (!own && startsTensorOptions(layout, i)) {
+      // In C++ these come right where they stand; what follows has no defaults
+      // of its own.
+      text = "at::TensorOptions(" + (argument.isNone() ? "at::kFloat" : text) +
+             ").device(" + (inWeights ? "file.device()" : "w.device") + ")";
+      i += 3;
+      arguments.push_back(text);
+      needed = arguments.size();
+      continue;
+    }
+    arguments.push_back(text);
+    if (!argument.isDefault)
+      needed = arguments.size();
+  }
+  if (!own)
+    arguments.resize(needed);
+  std::string callee;
+  if (own) {
+    usesOwnOps = true;
+    callee = std::string("hethub::ops::") + layout.name;
+  } else if (layout.methodOnly) {
+    callee = arguments.front() + "." + layout.name;
+    arguments.erase(arguments.begin());
+  } else {
+    headers.insert(layout.name);
+    callee = std::string("at::") + layout.name;
+  }
+
+  out << indent;
+  if (op->getNumResults() == 1) {
+    out << "auto " << define(op->getResult(0)) << " = ";
+  } else {
+    out << "auto [";
+    llvm::interleaveComma(op->getResults(), out,
+                          [&](Value value) { out << define(value); });
+    out << "] = ";
+  }
+  out << callee << "(" << llvm::join(arguments, ", ") << ");\n";
+  return success();
+}
+
+LogicalResult Emitter::branch(hh::IfOp op, StringRef indent, raw_ostream &out) {
+  out << indent << "at::Tensor ";
+  llvm::interleaveComma(op.getResults(), out,
+                        [&](Value value) { out << define(value); });
+  out << ";\n";
+  std::string inner = (indent + "  ").str();
+  auto body = [&](Region &region) -> LogicalResult {
+    if (failed(statements(region.front(), inner, out)))
+      return failure();
+    for (auto [result, value] : llvm::zip(
+             op.getResults(), region.front().getTerminator()->getOperands()))
+      out << inner << names[result] << " = " << use(value) << ";\n";
+    return success();
+  };
+  out << indent << "if (" << use(op.getCondition()) << ".item<bool>()) {\n";
+  if (failed(body(op.getThenBody())))
+    return failure();
+  out << indent << "} else {\n";
+  if (failed(body(op.getElseBody())))
+    return failure();
+  out << indent << "}\n";
+  return success();
+}
+
+/// Lets go of large tensors after their last use, so that memory is that of the
+/// live values and LibTorch's allocator hands the same warm pages out again.
+void Emitter::release(Operation &op, StringRef indent, raw_ostream &out) {
+  SmallVector<std::string> dead;
+  llvm::SmallDenseSet<Value> seen;
+  auto consider = [&](Value value) {
+    if (members.contains(value) || results.contains(value) ||
+        value.getParentBlock() != op.getBlock() || !names.contains(value) ||
+        hh::byteSize(value.getType()) < releaseBytes ||
+        !seen.insert(value).second)
+      return;
+    for (Operation *user : value.getUsers()) {
+      Operation *ancestor = op.getBlock()->findAncestorOpInBlock(*user);
+      if (!ancestor || (ancestor != &op && op.isBeforeInBlock(ancestor)))
+        return;
+    }
+    dead.push_back(names[value]);
+  };
+  op.walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      consider(operand);
+  });
+  for (Value result : op.getResults())
+    if (result.use_empty())
+      consider(result);
+  for (const std::string &name : dead)
+    out << indent << name << ".reset();\n";
+}
+
+LogicalResult Emitter::statements(Block &block, StringRef indent,
+                                  raw_ostream &out) {
+  for (Operation &op : block) {
+    if (isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp, hh::SendOp,
+            hh::RecvOp>(op) ||
+        op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    LogicalResult written =
+        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case([&](hh::IfOp branch) {
+              return this->branch(branch, indent, out);
+            })
+            .Default([&](Operation *other) -> LogicalResult {
+              if (aten::CallView view{other})
+                return call(view, indent, out);
+              return other->emitError("operation of a program must be lowered "
+                                      "to aten, got: ")
+                     << other->getName();
+            });
+    if (failed(written))
+      return failure();
+    if (!inWeights)
+      release(op, indent, out);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The two parts with code: weights and forward
+//===----------------------------------------------------------------------===//
+
+LogicalResult Emitter::weights(raw_ostream &out) {
+  inWeights = true;
+  llvm::StringMap<std::string> parameters;
+  std::string declarations, initialisers, body;
+  llvm::raw_string_ostream declare(declarations), initialise(initialisers),
+      compute(body);
+  auto member = [&](Value value, StringRef name) {
+    members.insert(value);
+    names[value] = name.str();
+  };
+  program.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto get = dyn_cast<hh::GetParameterOp>(op)) {
+      auto [it, isNew] = parameters.try_emplace(get.getParameter());
+      if (isNew) {
+        it->second = identifiers.unique(get.getParameter());
+        auto type = cast<RankedTensorType>(get.getType());
+        declare << "  at::Tensor " << it->second << ";\n";
+        initialise << "    " << it->second << " = file.get("
+                   << stringLiteral(get.getParameter()) << ", "
+                   << scalarType(type.getElementType()) << ", "
+                   << literal(type.getShape()) << ");\n";
+      }
+      member(get.getResult(), it->second);
+    } else if (auto constant = dyn_cast<hh::ConstantOp>(op)) {
+      std::string hint = valueName(constant.getResult());
+      std::string name = identifiers.unique(hint.empty() ? "constant" : hint);
+      declare << "  at::Tensor " << name << ";\n";
+      initialise << "    " << name << " = "
+                 << emit::constant(cast<DenseElementsAttr>(constant.getValue()))
+                 << ";\n";
+      member(constant.getResult(), name);
+    }
+  });
+  WalkResult walked = program.walk([&](hh::StartUpOp startUp) {
+    Block &block = startUp.getBody().front();
+    if (failed(statements(block, "    ", compute)))
+      return WalkResult::interrupt();
+    for (auto [result, value] : llvm::zip(
+             startUp.getResults(), block.getTerminator()->getOperands())) {
+      std::string name = identifiers.unique(valueName(value) + ".start_up");
+      declare << "  at::Tensor " << name << ";\n";
+      compute << "    " << name << " = " << use(value) << ";\n";
+      member(result, name);
+    }
+    return WalkResult::advance();
+  });
+  inWeights = false;
+  if (walked.wasInterrupted())
+    return failure();
+  out << "struct Weights {\n"
+      << "  at::Device device;\n"
+      << declarations << "\n"
+      << "  explicit Weights(rt::WeightsFile &file) : device(file.device()) {\n"
+      << initialisers << body << "  }\n"
+      << "};\n\n";
+  return success();
+}
+
+LogicalResult Emitter::forward(raw_ostream &out) {
+  Block &block = program.getBody().front();
+  SmallVector<Value> inputs(block.getArguments()), outputs;
+  for (Operation &op : block) {
+    if (auto recv = dyn_cast<hh::RecvOp>(op))
+      inputs.push_back(recv.getResult());
+    if (auto send = dyn_cast<hh::SendOp>(op))
+      outputs.push_back(send.getValue());
+  }
+  llvm::append_range(outputs, block.getTerminator()->getOperands());
+  results.insert(outputs.begin(), outputs.end());
+
+  out << "static rt::Tensors forward([[maybe_unused]] const Weights &w, "
+         "[[maybe_unused]] rt::Tensors inputs) {\n";
+  for (auto [position, input] : llvm::enumerate(inputs))
+    out << "  auto " << define(input) << " = std::move(inputs[" << position
+        << "]);\n";
+  if (failed(statements(block, "  ", out)))
+    return failure();
+  out << "  return {";
+  llvm::interleaveComma(outputs, out, [&](Value value) { out << use(value); });
+  out << "};\n}\n\n";
+  return success();
+}
+
+LogicalResult Emitter::emit() {
+  std::string code;
+  llvm::raw_string_ostream out(code);
+  if (failed(weights(out)) || failed(forward(out)))
+    return failure();
+  const Stage &stage = tables.stages(tables.stage());
+  os << "// Stage " << tables.stage() + 1 << " of " << tables.stages_size()
+     << " of " << StringRef(tables.model()).split('\n').first
+     << ", for device type " << stringLiteral(stage.device_type()) << " ("
+     << stage.device_kind() << "). Written by hh-compile.\n\n"
+     << "#include \"hethub/runtime/Stage.h\"\n"
+     << "#include \"hethub/runtime/Weights.h\"\n";
+  if (usesOwnOps)
+    os << "#include \"hethub/runtime/ops.h\"\n";
+  os << "\n";
+  for (const std::string &header : headers)
+    os << "#include <ATen/ops/" << header << ".h>\n";
+  os << "\n#include <limits>\n\nnamespace rt = hethub::runtime;\n\n" << code;
+  emitTables(tables, os);
+  os << "int main(int argc, char **argv) {\n"
+     << "  return rt::runStage(spec, rt::bind<Weights>(forward), argc, argv);\n"
+     << "}\n";
+  return success();
+}
+
+LogicalResult emitCpp(hh::ProgramOp program, const StageProgram &tables,
+                      raw_ostream &os) {
+  return Emitter(program, tables, os).emit();
+}
+
+} // namespace hethub::emit
