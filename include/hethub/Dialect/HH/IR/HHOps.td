@@ -59,10 +59,15 @@ def HH_DeviceTypeOp : HH_Op<"device_type", [Symbol, HasParent<"::mlir::ModuleOp"
     ```mlir
     hh.device_type @old kind "cuda" count 8 memory 17179869184 {nodes = 2 : i64}
     ```
-    `memory` is bytes of one device. Further figures (peaks, bandwidth) stay in the cluster file; the costs that
-    follow from them stand on the operations.
+    `memory` is bytes of one device. The attributes hold the other figures of the cluster file: peak FLOP/s by dtype,
+    bytes/s of device memory and of copies to host memory, seconds of a kernel launch, the profile of measured times,
+    and how many times slower an emulated device is.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$count, I64Attr:$memory);
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$count, I64Attr:$memory,
+                       OptionalAttr<I64Attr>:$nodes, OptionalAttr<StrAttr>:$accelerator,
+                       OptionalAttr<DictionaryAttr>:$peak_flops, OptionalAttr<F64Attr>:$memory_bandwidth,
+                       OptionalAttr<F64Attr>:$launch_overhead, OptionalAttr<F64Attr>:$host_bandwidth,
+                       OptionalAttr<StrAttr>:$profile, OptionalAttr<F64Attr>:$emulated_slowdown);
   let assemblyFormat = "$sym_name `kind` $kind `count` $count `memory` $memory attr-dict";
   let hasVerifier = 1;
 }
@@ -73,9 +78,11 @@ def HH_LinkOp : HH_Op<"link", [HasParent<"::mlir::ModuleOp">]> {
     ```mlir
     hh.link @old to @new bandwidth 3.125e+09 latency 3.0e-05 {via = "host"}
     ```
-    Bytes per second and seconds.
+    Bytes per second and seconds. `via = "host"`: messages are copied through host memory at both ends. `emulated`: the
+    runtime makes messages last as long as the figures say.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to, F64Attr:$bandwidth, F64Attr:$latency);
+  let arguments = (ins FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to, F64Attr:$bandwidth, F64Attr:$latency,
+                       OptionalAttr<StrAttr>:$via, UnitAttr:$emulated, UnitAttr:$stated);
   let assemblyFormat = "$from `to` $to `bandwidth` $bandwidth `latency` $latency attr-dict";
   let hasVerifier = 1;
 }
@@ -148,7 +155,7 @@ def HH_YieldOp : HH_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["Sta
   let summary = "ends a region and gives its results";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,9 +240,10 @@ def HH_SendOp : HH_Op<"send", [HasParent<"ProgramOp">]> {
     ```mlir
     hh.send %h on 3 to 2 : tensor<2x32x256xf32>
     ```
-    A channel is a directed edge between two stages that carries one value per microbatch.
+    A channel is a directed edge between two stages that carries one value per microbatch. `pack` says that the value
+    may be a strided view of a larger one, which the receiver gets as a contiguous tensor.
   }];
-  let arguments = (ins AnyRankedTensor:$value, I64Attr:$channel, I64Attr:$to);
+  let arguments = (ins AnyRankedTensor:$value, I64Attr:$channel, I64Attr:$to, UnitAttr:$pack);
   let assemblyFormat = "$value `on` $channel `to` $to attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
@@ -264,6 +272,75 @@ def HH_AllReduceOp : HH_Op<"all_reduce", [HasParent<"ProgramOp">, AllTypesMatch<
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$value `group` $group `stages` $stages attr-dict `:` type($value)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Records: what passes leave for later ones, at the end of the module
+//===----------------------------------------------------------------------===//
+
+def HH_PlanOp : HH_Op<"plan", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "the plan that the stages follow, with its predicted figures";
+  let description = [{
+    Holds the fields of plan.json; left by hh-partition.
+
+    ```mlir
+    hh.plan {
+      microbatches = 4
+      step_seconds = 1.100000e-02
+      stages = [{
+        device = "new"
+        ops = ["wte", "h.0.attn"]
+      }]
+    }
+    ```
+  }];
+  let arguments = (ins DictionaryAttr:$figures);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def HH_FingerprintOp : HH_Op<"fingerprint", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "what the model computed before it was partitioned";
+  let description = [{
+    One line an operation: its name, a hash of the operation alone, and one that covers what its operands are computed
+    from; then the hashes of the model's outputs. hh-verify-plan builds the same from the stages and compares.
+
+    ```mlir
+    hh.fingerprint outputs [8137012] {
+      "h.0.attn" -5123341, 1244311
+    }
+    ```
+  }];
+  let arguments = (ins StrArrayAttr:$names, DenseI64ArrayAttr:$own, DenseI64ArrayAttr:$hashes,
+                       DenseI64ArrayAttr:$outputs);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def HH_ScheduleOp : HH_Op<"schedule", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "the schedule table: what each rank does, in which order";
+  let description = [{
+    With `microbatches` the table is a whole step; without, it is one microbatch and is repeated for as many as a run
+    has. `rows` holds eight numbers a row: stage, replica, action, microbatch, peer stage, peer replica, channel, bytes
+    (hethub.ScheduleRow in proto/hethub.proto).
+
+    ```mlir
+    hh.schedule microbatches 2 {
+      stage 0 replica 0 {
+        forward 0
+        send 0 on 0 to 1 replica 0 bytes 65536
+        forward 1
+        send 1 on 0 to 1 replica 0 bytes 65536
+      }
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$microbatches, DenseI64ArrayAttr:$rows);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr unsigned columns = 8;
+  }];
 }
 
 #endif // HETHUB_DIALECT_HH_IR_HHOPS
