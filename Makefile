@@ -1,0 +1,31 @@
+# make setup   install what is missing and build (quick when nothing changed)
+# make demo    a real model on three emulated unlike devices
+# make test    lit, GoogleTest and pytest; test-all adds the wide ones
+# make bench   ratios of speed, all from one run
+# make docs    generated pages of operations and passes
+# make lint    formatting and static checks
+JOBS ?= $(shell nproc)
+PYTHON := .venv/bin/python
+
+.PHONY: setup demo test test-all bench docs lint
+
+setup:
+	@utils/setup/setup.sh $(JOBS)
+
+demo: setup
+	@.venv/bin/hethub demo
+
+test: setup
+	@$(PYTHON) utils/run_tests.py --jobs $(JOBS)
+
+test-all: setup
+	@$(PYTHON) utils/run_tests.py --jobs $(JOBS) --wide
+
+bench: setup
+	@$(PYTHON) -m bench
+
+docs: setup
+	@utils/docs.sh
+
+lint:
+	@utils/lint.sh

@@ -1,0 +1,1 @@
+"""`hethub demo`: sentence embedding on three emulated devices of unlike speed."""
