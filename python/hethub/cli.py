@@ -8,12 +8,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .build import build
+from .compile import compile, plan
+from .demo.main import demo
 from .errors import HetHubError
 from .folders import end_on_signals
+from .output import OutputFolder
+from .profile import profile
 from .progress import Step
+from .run import run, save_outputs
+from .table import plan_table
 from .version import __version__
-
-# The functions that do the work are imported where they are called: `hethub --help` need not load NumPy.
 
 
 def dimension(text: str) -> tuple[str, int]:
@@ -57,9 +62,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def plan_command(arguments: argparse.Namespace) -> None:
-    from .compile import plan
-    from .table import plan_table
-
     with Step(f"planning {arguments.model}", arguments.json) as step:
         found = plan(
             arguments.model,
@@ -75,10 +77,6 @@ def plan_command(arguments: argparse.Namespace) -> None:
 
 
 def compile_command(arguments: argparse.Namespace) -> None:
-    from .compile import compile
-    from .output import OutputFolder
-    from .table import plan_table
-
     with Step(f"compiling {arguments.model}", arguments.json) as step:
         compile(
             arguments.model,
@@ -97,8 +95,6 @@ def compile_command(arguments: argparse.Namespace) -> None:
 
 
 def build_command(arguments: argparse.Namespace) -> None:
-    from .build import build
-
     with Step(f"building the C++ programs of {arguments.folder}", arguments.json) as step:
         seconds = build(arguments.folder, jobs=arguments.jobs)
         step.done = f"built {len(seconds)} stages"
@@ -107,8 +103,6 @@ def build_command(arguments: argparse.Namespace) -> None:
 
 
 def run_command(arguments: argparse.Namespace) -> None:
-    from .run import run, save_outputs
-
     with Step(f"running {arguments.folder}", arguments.json) as step:
         result = run(
             arguments.folder,
@@ -132,8 +126,6 @@ def run_command(arguments: argparse.Namespace) -> None:
 
 
 def profile_command(arguments: argparse.Namespace) -> None:
-    from .profile import profile
-
     with Step(f"profiling {arguments.model}", arguments.json) as step:
         found = profile(arguments.model, arguments.output, dims=dict(arguments.dim), repeats=arguments.repeats)
         step.done = f"wrote {arguments.output}"
@@ -142,8 +134,6 @@ def profile_command(arguments: argparse.Namespace) -> None:
 
 
 def demo_command(arguments: argparse.Namespace) -> None:
-    from .demo.main import demo
-
     demo(arguments.folder)
 
 

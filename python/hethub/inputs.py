@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
 from .errors import HetHubError
 from .output import OutputFolder
 from .program import Port
-
-
-def load_npz(path: Path | str) -> dict[str, np.ndarray]:
-    """All arrays of an .npz file, by key."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("one array, no names")
-            return {key: file[key] for key in file.files}
-    except FileNotFoundError as error:
-        raise HetHubError(f"the inputs must be an .npz file, got: {path} (does not exist)") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise HetHubError(f"the inputs must be an .npz file, got: {path} ({error})") from error
 
 
 def dtype_name(array: np.ndarray) -> str:
@@ -39,11 +24,21 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return "[" + ", ".join("?" if size < 0 else str(size) for size in shape) + "]"
 
 
-def expected_shape(port: Port, batch: int, microbatches: int) -> tuple[int, ...]:
-    """Shape of the whole input of a run: axis 0 of a batched input holds all microbatches."""
-    if batch and port.shape and port.shape[0] == batch:
-        return (batch * microbatches, *port.shape[1:])
-    return port.shape
+def _fits(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:
+    return len(shape) == len(expected) and all(e in (-1, g) for e, g in zip(expected, shape, strict=True))
+
+
+def check_shape(port: Port, shape: tuple[int, ...], microbatches: int) -> str:
+    """What is wrong with an input's shape; empty: nothing. Axis 0 holds all microbatches; an input that has the size
+    of one microbatch goes to each of them."""
+    whole = port.shape
+    if whole and whole[0] > 0:
+        whole = (whole[0] * microbatches, *whole[1:])
+    splits = bool(whole) and _fits(shape, whole) and shape[0] % microbatches == 0
+    if splits or _fits(shape, port.shape):
+        return ""
+    of = f" ({microbatches} microbatches of {_shape_text(port.shape)})" if microbatches > 1 else ""
+    return f"input '{port.name}' must have shape {_shape_text(whole)}{of}, got: {_shape_text(shape)}"
 
 
 def check_inputs(folder: OutputFolder, inputs: Mapping[str, np.ndarray], microbatches: int) -> None:
@@ -58,13 +53,9 @@ def check_inputs(folder: OutputFolder, inputs: Mapping[str, np.ndarray], microba
         array = inputs[port.name]
         if dtype_name(array) != port.dtype:
             wrong.append(f"input '{port.name}' must be {port.dtype}, got: {dtype_name(array)}")
-        expected = expected_shape(port, folder.batch(), microbatches)
-        fits = len(expected) == array.ndim and all(e < 0 or e == g for e, g in zip(expected, array.shape, strict=True))
-        if not fits:
-            of = f" for {microbatches} microbatches" if microbatches > 1 else ""
-            wrong.append(
-                f"input '{port.name}' must have shape {_shape_text(expected)}{of}, got: {_shape_text(array.shape)}"
-            )
+        complaint = check_shape(port, array.shape, microbatches)
+        if complaint:
+            wrong.append(complaint)
     known = {port.name for port in ports}
     for name in inputs:
         if name not in known:

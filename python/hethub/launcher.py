@@ -16,7 +16,7 @@ SCRIPT = """\
 #   torchrun --no-python --nproc-per-node {world} {name}/run --inputs x.npz --outputs y.npz --microbatches 4
 #   srun -n {world} {name}/run --inputs x.npz --outputs y.npz --microbatches 4
 # Runs the compiled C++ program where `hethub build` made it, else the program file; HETHUB_ENGINE=program or cpp
-# insists on one. Where several stages have outputs of the model, each writes its own: y.stage_2.npz.
+# insists on one. All ranks get the same arguments: rank 0 joins the outputs.
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 rank=${{RANK:-${{SLURM_PROCID:-}}}}
 case $rank in
@@ -29,7 +29,7 @@ if [ "$size" != {world} ]; then
   exit 1
 fi
 stage_folder=$here/stage_$stage
-binary=$stage_folder/build/stage_$stage
+binary=$stage_folder/build/stage
 program=$stage_folder/program.pb
 interpreter={interpreter}
 [ -x "$interpreter" ] || interpreter=hh-run
@@ -40,23 +40,6 @@ case ${{HETHUB_ENGINE:-}} in
   *) echo "run: HETHUB_ENGINE must be program or cpp, got: $HETHUB_ENGINE" >&2; exit 1 ;;
 esac
 
-# Only ranks that have outputs write; --outputs=FILE and --outputs FILE are both known.
-count=$#
-while [ "$count" -gt 0 ]; do
-  argument=$1
-  shift
-  count=$((count - 1))
-  case $argument in
-    --outputs) file=$1; shift; count=$((count - 1)) ;;
-    --outputs=*) file=${{argument#--outputs=}} ;;
-    *) set -- "$@" "$argument"; continue ;;
-  esac
-  case $outputs in
-    none) ;;
-    all) set -- "$@" --outputs "$file" ;;
-    part) set -- "$@" --outputs "${{file%.npz}}.stage_$stage.npz" ;;
-  esac
-done
 if [ -n "$binary" ]; then
   exec "$binary" "$@"
 fi
@@ -66,18 +49,14 @@ exec "$interpreter" "$program" "$@"
 
 def binary_of(folder: Path, stage: int) -> Path:
     """Where `hethub build` leaves the program of a stage."""
-    return folder / f"stage_{stage}" / "build" / f"stage_{stage}"
+    return folder / f"stage_{stage}" / "build" / "stage"
 
 
 def write_launcher(folder: Path) -> None:
     """Writes `folder`/run, executable."""
     output = OutputFolder.read(folder)
     ranks = output.ranks()
-    writers = {program.stage for program in output.programs if program.outputs} or {ranks[-1].stage}
-    cases = ""
-    for rank in ranks:
-        outputs = "none" if rank.stage not in writers else "all" if len(writers) == 1 else "part"
-        cases += f"  {rank.rank}) stage={rank.stage} outputs={outputs} ;;\n"
+    cases = "".join(f"  {rank.rank}) stage={rank.stage} ;;\n" for rank in ranks)
     try:
         interpreter = str(tools.find("hh-run"))
     except HetHubError:

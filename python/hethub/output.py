@@ -69,10 +69,6 @@ class OutputFolder:
         """The model's outputs in graph order."""
         return _in_order([port for program in self.programs for port in program.outputs])
 
-    def batch(self) -> int:
-        """Size of axis 0 of one microbatch; 0 where inputs are not split."""
-        return max((program.batch for program in self.programs), default=0)
-
 
 def _in_order(ports: list[Port]) -> list[Port]:
     by_index = {port.index: port for port in ports}

@@ -39,7 +39,7 @@ DTYPES = {
 # Field numbers, by message.
 FIELDS = {
     "ProgramFile": {"sha256": 1, "program": 2},
-    "StageProgram": {"stage": 4, "stages": 5, "functions": 8, "microbatch_axis_size": 12},
+    "StageProgram": {"stage": 4, "stages": 5, "functions": 8},
     "Stage": {"device_type": 1, "replicas": 3},
     "Function": {"name": 1, "inputs": 2, "outputs": 4},
     "Port": {"name": 2, "type": 3, "channel": 4, "index": 5},
@@ -64,7 +64,6 @@ class StageInfo:
     stage: int
     replicas: list[int]  # of all stages
     device_types: list[str]
-    batch: int  # size of axis 0 of one microbatch's inputs; 0: inputs are not split
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
 
@@ -162,7 +161,6 @@ def read_program(path: Path) -> StageInfo:
             stage=program.integer("stage"),
             replicas=[max(1, stage.integer("replicas")) for stage in stages],
             device_types=[stage.text("device_type") for stage in stages],
-            batch=program.integer("microbatch_axis_size"),
         )
         for function in (_Message("Function", f) for f in program.all("functions")):
             if function.text("name") != "forward":

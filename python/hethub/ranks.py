@@ -164,8 +164,8 @@ class Ranks:
         for text in own + [text for _, text in reports if text]:
             raise HetHubError(text)
         child = ended[0]
-        last = child.lines[-1] if child.lines else "it said nothing"
-        raise HetHubError(f"{child.rank} failed: exit status {child.process.returncode}: {last}")
+        last = child.lines[-1].removeprefix("error: ") if child.lines else "it said nothing"
+        raise HetHubError(f"{child.rank} failed with exit status {child.process.returncode}: {last}")
 
     def close(self) -> None:
         """Ends all ranks that still run: asks, then kills."""

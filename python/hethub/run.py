@@ -13,8 +13,9 @@ import numpy as np
 
 from .errors import HetHubError
 from .folders import new_file
-from .inputs import check_inputs, load_npz
+from .inputs import check_inputs
 from .launcher import command_of
+from .npz import load_npz, save_npz
 from .output import OutputFolder
 from .ranks import Ranks
 
@@ -74,57 +75,38 @@ def run(
         if isinstance(inputs, str | Path):
             options.append(f"--inputs={inputs}")
         elif arrays:
-            np.savez(files / "inputs.npz", **arrays)
+            save_npz(files / "inputs.npz", arrays)
             options.append(f"--inputs={files / 'inputs.npz'}")
         if repeats > 1:
             options.append(f"--repeats={repeats}")
         if positional:
             options.append("--positional")
-        commands = []
-        for rank in ranks:
-            own = [f"--outputs={files / f'part_{rank.rank}.npz'}", f"--stats={files / f'stats_{rank.rank}.json'}"]
-            if trace is not None:
-                own.append(f"--trace={files / f'trace_{rank.rank}.json'}")
-            commands.append([*command_of(output, rank, engine), *options, *own])
+        options += [f"--outputs={files / 'outputs.npz'}", f"--stats={files / 'stats.json'}"]
+        if trace is not None:
+            options.append(f"--trace={files / 'trace.json'}")
+        commands = [[*command_of(output, rank, engine), *options] for rank in ranks]
         with Ranks(ranks, commands, port, quiet) as processes:
             processes.wait(timeout)
-        parts = [load_npz(file) for file in (files / f"part_{r.rank}.npz" for r in ranks) if file.exists()]
-        statistics = [_read_json(files / f"stats_{r.rank}.json") for r in ranks]
+        # The ranks join their outputs themselves; reports stay one a rank.
+        outputs = load_npz(files / "outputs.npz", "the outputs")
+        ends = [f".rank{rank.rank}" for rank in ranks] if len(ranks) > 1 else [""]
+        statistics = [json.loads((files / f"stats.json{end}").read_text()) for end in ends]
         if trace is not None:
-            join_traces([files / f"trace_{r.rank}.json" for r in ranks], Path(trace))
-    return Result(join_outputs(output, parts, positional), [s for s in statistics if s])
-
-
-def join_outputs(output: OutputFolder, parts: list[dict[str, np.ndarray]], positional: bool) -> dict[str, np.ndarray]:
-    """One dictionary of all ranks' outputs, in graph order."""
-    joined: dict[str, np.ndarray] = {}
-    for part in parts:
-        joined |= part
-    if positional:
-        return dict(sorted(joined.items(), key=lambda item: int(item[0].removeprefix("out").partition(".")[0])))
-    order = {port.name: port.index for port in output.outputs()}
-    return dict(sorted(joined.items(), key=lambda item: order.get(item[0], order.get(item[0].rpartition(".")[0], 0))))
+            join_traces([files / f"trace.json{end}" for end in ends], Path(trace))
+    return Result(outputs, statistics)
 
 
 def join_traces(files: list[Path], target: Path) -> None:
     """One Chrome trace of those of all ranks."""
     events: list[Any] = []
     for file in files:
-        content = _read_json(file)
-        if content:
-            events += content["traceEvents"] if isinstance(content, dict) else content
+        content = json.loads(file.read_text())
+        events += content["traceEvents"] if isinstance(content, dict) else content
     with new_file(target) as temporary:
         temporary.write_text(json.dumps({"traceEvents": events}))
 
 
-def _read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text())
-    except OSError:
-        return None
-
-
 def save_outputs(outputs: Mapping[str, np.ndarray], target: Path | str) -> None:
     """Writes an .npz file, complete or not at all."""
-    with new_file(Path(target)) as temporary, temporary.open("wb") as file:
-        np.savez(file, **outputs)
+    with new_file(Path(target)) as temporary:
+        save_npz(temporary, outputs)

@@ -44,7 +44,7 @@ def plan_table(plan: dict[str, Any]) -> str:
             [
                 str(k),
                 device,
-                str(len(stage["ops"])),
+                str(len(stage["nodes"])),
                 amount(stage["parameter_bytes"], "B", 1024),
                 amount(stage["memory_bytes"], "B", 1024),
                 milliseconds(stage["forward_seconds"]),
@@ -57,7 +57,7 @@ def plan_table(plan: dict[str, Any]) -> str:
         of = f" for {microbatches} microbatches" if microbatches > 1 else ""
         lines.append(f"step{of}: {milliseconds(step)} ms predicted")
     bound = plan.get("lower_bound_seconds")
-    if bound is not None and step:
+    if bound and step:
         lines.append(f"lower bound: {milliseconds(bound)} ms, gap {100 * (1 - bound / step):.1f} %")
     for note in plan.get("notes", []):
         lines.append(f"note: {note}")

@@ -74,7 +74,7 @@ def export(model: Path, out: Path) -> None:
             out / "model.partial.onnx",
             input_names=list(arrays),
             output_names=[OUTPUT],
-            dynamic_shapes={name: axes for name in arrays},
+            dynamic_shapes=dict.fromkeys(arrays, axes),
             dynamo=True,
             external_data=False,
             verbose=False,
