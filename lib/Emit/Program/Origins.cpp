@@ -1,6 +1,7 @@
 //===- Origins.cpp - which model node a lowered call came from ------------===//
 
 #include "hethub/Emit/Program/Origins.h"
+#include "hethub/Emit/Program/Passes.h"
 
 #include "hethub.pb.h"
 #include "hethub/Cost/Signature.h"
@@ -14,7 +15,17 @@ namespace hethub::emit {
 
 static constexpr StringLiteral originsAttrName = "hh.origins";
 
-void recordOrigins(ModuleOp module) {
+#define GEN_PASS_DEF_RECORDORIGINS
+#include "hethub/Emit/Program/Passes.h.inc"
+
+namespace {
+struct RecordOriginsPass : impl::RecordOriginsBase<RecordOriginsPass> {
+  void runOnOperation() override;
+};
+} // namespace
+
+void RecordOriginsPass::runOnOperation() {
+  ModuleOp module = getOperation();
   Builder builder(module.getContext());
   SmallVector<Attribute> entries;
   for (auto program : module.getOps<hh::ProgramOp>())

@@ -314,6 +314,17 @@ LogicalResult ProgramBuilder::build() {
   return success();
 }
 
+/// Seconds of one forward of a stage, as the plan predicts; 0 without a plan.
+static double plannedForwardSeconds(ModuleOp module, unsigned stage) {
+  for (auto plan : module.getOps<hh::PlanOp>())
+    if (auto stages = plan.getFigures().getAs<ArrayAttr>("stages"))
+      if (stage < stages.size())
+        if (auto figures = dyn_cast<DictionaryAttr>(stages[stage]))
+          if (auto seconds = figures.getAs<FloatAttr>("forward_seconds"))
+            return seconds.getValueAsDouble();
+  return 0;
+}
+
 /// All stages of the plan, with device kinds and what is to be emulated.
 static void addStages(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
                       StageProgram &out) {
@@ -324,12 +335,13 @@ static void addStages(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
     auto device = SymbolTable::lookupNearestSymbolFrom<hh::DeviceTypeOp>(
         program, program.getDeviceAttr());
     stage->set_device_kind(device.getKind().str());
-    if (auto slowdown = device->getAttrOfType<FloatAttr>("emulate_slowdown")) {
-      stage->set_emulated_slowdown(slowdown.getValueAsDouble());
-      if (auto seconds = program->getAttrOfType<FloatAttr>("forward_seconds"))
-        stage->set_profiled_forward_s(seconds.getValueAsDouble() /
-                                      slowdown.getValueAsDouble());
-    }
+    if (!device.getEmulatedSlowdown())
+      continue;
+    // The plan's times are those of the emulated device.
+    double slowdown = device.getEmulatedSlowdown()->convertToDouble();
+    stage->set_emulated_slowdown(slowdown);
+    stage->set_profiled_forward_s(
+        plannedForwardSeconds(module, program.getStage()) / slowdown);
   }
 }
 
@@ -342,7 +354,7 @@ static void addEmulatedLinks(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
     for (auto link : module.getOps<hh::LinkOp>()) {
       bool joins = (link.getFrom() == from && link.getTo() == to) ||
                    (link.getFrom() == to && link.getTo() == from);
-      if (!joins || !link->hasAttr("emulate"))
+      if (!joins || !link.getEmulated())
         continue;
       channel.set_emulated_latency_s(link.getLatency().convertToDouble());
       channel.set_emulated_bytes_per_s(link.getBandwidth().convertToDouble());
@@ -350,26 +362,30 @@ static void addEmulatedLinks(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
   }
 }
 
-/// The rows of one stage, from the schedule of the module.
-static void addSchedule(hh::ProgramOp program, StageProgram &out) {
+/// The rows of one stage, from the module's schedule table.
+static LogicalResult addSchedule(ModuleOp module, StageProgram &out) {
+  auto tables = module.getOps<hh::ScheduleOp>();
+  if (tables.empty())
+    return module.emitError("module must hold an hh.schedule: run hh-schedule");
+  hh::ScheduleOp table = *tables.begin();
   Schedule *schedule = out.mutable_schedule();
-  schedule->set_per_microbatch(true);
-  schedule->set_microbatches(1);
-  auto addRow = [&](Action action, const Channel *channel, int peer) {
+  schedule->set_per_microbatch(!table.getMicrobatches());
+  schedule->set_microbatches(table.getMicrobatches().value_or(1));
+  for (ArrayRef<int64_t> rest = table.getRows(); !rest.empty();
+       rest = rest.drop_front(hh::ScheduleOp::columns)) {
+    if (rest[0] != out.stage())
+      continue;
     ScheduleRow *row = schedule->add_rows();
-    row->set_stage(out.stage());
-    row->set_action(action);
-    row->set_peer_stage(peer);
-    row->set_channel(channel ? channel->id() : -1);
-    row->set_bytes(channel ? channel->bytes() : 0);
-  };
-  for (const Channel &channel : out.channels())
-    if (channel.to_stage() == out.stage())
-      addRow(RECEIVE, &channel, channel.from_stage());
-  addRow(FORWARD, nullptr, -1);
-  for (const Channel &channel : out.channels())
-    if (channel.from_stage() == out.stage())
-      addRow(SEND, &channel, channel.to_stage());
+    row->set_stage(rest[0]);
+    row->set_replica(rest[1]);
+    row->set_action(static_cast<Action>(rest[2]));
+    row->set_microbatch(rest[3]);
+    row->set_peer_stage(rest[4]);
+    row->set_peer_replica(rest[5]);
+    row->set_channel(rest[6]);
+    row->set_bytes(rest[7]);
+  }
+  return success();
 }
 
 LogicalResult
@@ -393,7 +409,8 @@ buildStagePrograms(ModuleOp module, const ModelInfo &model,
       return failure();
     addStages(module, ops, *program);
     addEmulatedLinks(module, ops, *program);
-    addSchedule(op, *program);
+    if (failed(addSchedule(module, *program)))
+      return failure();
     programs.push_back(std::move(program));
   }
   llvm::SHA256 hash;

@@ -3,7 +3,7 @@
 #include "hethub/Emit/Program/WeightsManifest.h"
 
 #include "hethub/Emit/Program/Types.h"
-#include "hethub/Import/ParameterBytes.h"
+#include "hethub/Import/Import.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FileSystem.h"
@@ -38,10 +38,10 @@ static LogicalResult fileError(Operation *at, const Twine &file,
 static LogicalResult copyBytes(hh::ParameterOp parameter,
                                llvm::raw_ostream &os) {
   if (parameter.getTensor()) {
-    std::string bytes;
-    if (failed(import::readParameterBytes(parameter, bytes)))
-      return failure();
-    os << bytes;
+    llvm::Expected<std::string> bytes = import::readParameterBytes(parameter);
+    if (!bytes)
+      return parameter.emitError() << llvm::toString(bytes.takeError());
+    os << *bytes;
     return success();
   }
   // A slice is mapped, not read: packing costs no more memory than the page

@@ -16,9 +16,7 @@ class Origin;
 
 namespace hethub::emit {
 
-/// Numbers all onnx operations inside hh.program and records what they are.
-void recordOrigins(mlir::ModuleOp module);
-
+/// Reads what the pass hh-record-origins left.
 class OriginTable {
 public:
   explicit OriginTable(mlir::ModuleOp module);

@@ -7,9 +7,11 @@
 
 namespace hethub::emit {
 
-/// Writes `folder`/weights.json for the parameters that the program reads: name, file, offset, length, dtype and
-/// shape of each. Bytes stay where they are, except for parameters that the model file holds in a form that is not
-/// raw bytes, or all of them when `pack`: those go to `folder`/weights.safetensors, one parameter at a time.
+/// Writes `folder`/weights.json for the parameters that the program reads:
+/// name, file, offset, length, dtype and shape of each. Bytes stay where they
+/// are, except for parameters that the model file holds in a form that is not
+/// raw bytes, or all of them when `pack`: those go to
+/// `folder`/weights.safetensors, one parameter at a time.
 llvm::LogicalResult writeWeights(hh::ProgramOp program, llvm::StringRef folder,
                                  bool pack);
 

@@ -1,0 +1,36 @@
+//===- Pipelines.h - the named pipelines -----------------------*- C++ -*-===//
+
+#ifndef HETHUB_PIPELINES_PIPELINES_H
+#define HETHUB_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+#include <vector>
+
+namespace hethub {
+
+struct CompileOptions {
+  std::string
+      cluster; ///< cluster file; empty: `stages` equal devices of this machine
+  unsigned stages = 0; ///< exactly this many stages; 0: as many as are best
+  unsigned microbatches = 1;     ///< of one step
+  std::string planFile;          ///< a user's stage map; empty: search
+  std::vector<std::string> dims; ///< "name=size"
+};
+
+/// Imported model -> static shapes, folded shape arithmetic, one op for what
+/// exporters decompose.
+void buildNormalizePipeline(mlir::OpPassManager &pm,
+                            const CompileOptions &options);
+/// -> hh.stage regions with a plan.
+void buildPlanPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
+/// -> one hh.program of aten calls a stage, with its schedule.
+void buildLowerPipeline(mlir::OpPassManager &pm, const CompileOptions &options);
+
+/// Makes two of them available to hh-opt as hh-normalize and hh-lower-stages.
+void registerPipelines();
+
+} // namespace hethub
+
+#endif // HETHUB_PIPELINES_PIPELINES_H

@@ -1,0 +1,84 @@
+//===- Pipelines.cpp - the named pipelines --------------------------------===//
+
+#include "hethub/Pipelines/Pipelines.h"
+
+#include "hethub/Conversion/ONNXToATen/Passes.h"
+#include "hethub/Cost/Passes.h"
+#include "hethub/Dialect/HH/Transforms/Passes.h"
+#include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Emit/Program/Passes.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace hethub {
+
+static void verifyPhase(OpPassManager &pm, StringRef phase) {
+  hh::VerifyPhaseOptions options;
+  options.phase = phase.str();
+  pm.addPass(hh::createVerifyPhase(options));
+}
+
+void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
+  // Sizes that the user fixed: everything after this relies on static shapes.
+  if (!options.dims.empty()) {
+    ox::SpecializeDimsOptions dims;
+    dims.dims = options.dims;
+    pm.addPass(ox::createSpecializeDims(dims));
+  }
+  // Shape arithmetic is constant now; folding it leaves only what computes on
+  // data.
+  pm.addPass(ox::createInferShapes());
+  pm.addPass(ox::createFoldConstants());
+  // Equal sub-expressions of the exporter (masks, positions) hide patterns from
+  // the next pass.
+  pm.addPass(createCSEPass());
+  pm.addPass(ox::createRaisePatterns());
+  pm.addPass(createCanonicalizerPass());
+  verifyPhase(pm, "normalise");
+}
+
+void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
+  hh::LoadClusterOptions cluster;
+  cluster.file = options.cluster;
+  cluster.stages = options.cluster.empty() ? options.stages : 0;
+  pm.addPass(hh::createLoadCluster(cluster));
+  // Costs need the device types; the planner needs the costs.
+  pm.addPass(cost::createAnnotateCost());
+  hh::PartitionOptions partition;
+  partition.stages = options.stages;
+  partition.microbatches = options.microbatches;
+  partition.planFile = options.planFile;
+  pm.addPass(hh::createPartition(partition));
+  verifyPhase(pm, "partition");
+}
+
+void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
+  pm.addPass(hh::createInsertCommunication());
+  // From here on nothing moves between stages: the last moment to prove that
+  // nothing was lost.
+  pm.addPass(hh::createVerifyPlan());
+  verifyPhase(pm, "communication");
+  pm.addPass(emit::createRecordOrigins());
+  pm.addPass(createLowerToATen());
+  // Dead constants and repeated views of the lowered calls.
+  pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createHoistStartUp());
+  verifyPhase(pm, "lower");
+  pm.addPass(hh::createMakeSchedule());
+  verifyPhase(pm, "schedule");
+}
+
+void registerPipelines() {
+  PassPipelineRegistration<>(
+      "hh-normalize", "static shapes, folded shape arithmetic, raised patterns",
+      [](OpPassManager &pm) { buildNormalizePipeline(pm, {}); });
+  PassPipelineRegistration<>(
+      "hh-lower-stages",
+      "stages to lowered programs with their communication and schedule",
+      [](OpPassManager &pm) { buildLowerPipeline(pm, {}); });
+}
+
+} // namespace hethub
