@@ -46,44 +46,40 @@ double copyBandwidth() {
   });
 }
 
-constexpr int lanes = 16, chains = 10, rounds = 20000;
-typedef float Vector __attribute__((vector_size(lanes * sizeof(float))));
+constexpr int chains = 10, rounds = 20000;
 
-// Ten independent chains hide the latency of a multiply-add. Always inlined
-// into the functions below, so that each compiles it for its own instruction
-// set.
-__attribute__((always_inline)) inline void multiplyAdds() {
-  Vector accumulators[chains], factor, term;
-  for (int lane = 0; lane < lanes; ++lane) {
-    factor[lane] = 0.999f;
-    term[lane] = 0.001f * lane;
-  }
-  for (Vector &accumulator : accumulators)
-    accumulator = term;
-  asm volatile("" : "+m"(factor), "+m"(term));
-  for (int round = 0; round < rounds; ++round)
-#pragma GCC unroll 10
-    for (int chain = 0; chain < chains; ++chain)
-      accumulators[chain] = accumulators[chain] * factor + term;
-  for (Vector &accumulator : accumulators)
+// Ten independent chains hide the latency of a multiply-add. A macro, since the
+// compiler lowers vectors to the instruction set of the function they are
+// written in before it inlines that function elsewhere.
+#define MULTIPLY_ADDS(lanes)                                                   \
+  typedef float Vector __attribute__((vector_size(lanes * sizeof(float))));    \
+  Vector accumulators[chains] = {}, factor = {}, term = {};                    \
+  asm volatile("" : "+m"(factor), "+m"(term));                                 \
+  for (int round = 0; round < rounds; ++round)                                 \
+    _Pragma("GCC unroll 10") for (int chain = 0; chain < chains; ++chain)      \
+        accumulators[chain] = accumulators[chain] * factor + term;             \
+  for (Vector & accumulator : accumulators)                                    \
     asm volatile("" : : "m"(accumulator));
-}
 
-void multiplyAddsPlain() { multiplyAdds(); }
+void multiplyAddsPlain() { MULTIPLY_ADDS(4) }
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void multiplyAddsAVX2() { multiplyAdds(); }
-__attribute__((target("avx512f"))) void multiplyAddsAVX512() { multiplyAdds(); }
+__attribute__((target("avx2,fma"))) void multiplyAddsAVX2() {
+  MULTIPLY_ADDS(8)
+}
+__attribute__((target("avx512f"))) void multiplyAddsAVX512() {
+  MULTIPLY_ADDS(16)
+}
 #endif
 
 double float32Flops() {
-  void (*work)() = multiplyAddsPlain;
+  constexpr double perLane = 2.0 * chains * rounds;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f"))
-    work = multiplyAddsAVX512;
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    work = multiplyAddsAVX2;
+    return rate(16 * perLane, multiplyAddsAVX512);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return rate(8 * perLane, multiplyAddsAVX2);
 #endif
-  return rate(2.0 * lanes * chains * rounds, work);
+  return rate(4 * perLane, multiplyAddsPlain);
 }
 
 } // namespace

@@ -1,0 +1,213 @@
+// The planner against all contiguous plans of small random graphs.
+#include "RandomGraphs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+using namespace hethub;
+using namespace hethub::planner;
+
+namespace hethub::planner::test {
+
+Problem randomProblem(unsigned seed, unsigned maxNodes) {
+  Random random(seed);
+  Problem problem;
+  const unsigned types = 1 + random.below(3), n = 1 + random.below(maxNodes);
+  static const char *names[] = {"old", "new", "host"};
+  for (unsigned type = 0; type < types; ++type) {
+    cluster::DeviceType device;
+    device.name = names[type];
+    device.kind = random.chance(0.5) ? "cpu" : "cuda";
+    device.hostBandwidth = device.kind == "cpu" ? 0 : random.real(2, 20);
+    device.count = 1 + random.below(3);
+    problem.cluster.types.push_back(device);
+  }
+  const double slowness = random.chance(0.2) ? 0 : random.real(0, 3);
+  for (unsigned a = 0; a < types; ++a)
+    for (unsigned b = a; b < types; ++b) {
+      cluster::Link link;
+      link.bandwidth = 1 / (slowness * random.real(0.1, 2) + 1e-9);
+      link.latency = random.chance(0.5) ? 0 : slowness * random.real(0, 1);
+      link.viaHost = random.chance(0.3);
+      problem.cluster.setLink(a, b, link);
+    }
+
+  Graph &graph = problem.graph;
+  const bool plainChain = random.chance(0.2), round = random.chance(0.3);
+  std::vector<double> speed;
+  for (unsigned type = 0; type < types; ++type)
+    speed.push_back(random.real(0.3, 3));
+  problem.options.training = random.chance(0.5);
+  for (unsigned index = 0; index < n; ++index) {
+    Node node;
+    node.name = "node" + std::to_string(index);
+    node.scope = "block" + std::to_string(index / 3);
+    double size = round ? 1 + random.below(4) : random.real(0, 4);
+    for (unsigned type = 0; type < types; ++type) {
+      double seconds = size * (round ? 1 : speed[type] * random.real(0.8, 1.2));
+      bool cannot = type > 0 && random.chance(0.03);
+      node.forwardSeconds.push_back(cannot ? std::numeric_limits<double>::infinity() : seconds);
+      node.backwardSeconds.push_back(2 * seconds);
+    }
+    node.parameterBytes = random.below(5);
+    node.activationBytes = random.below(5);
+    node.workspaceBytes = random.below(8);
+    if (random.chance(0.05))
+      node.group = random.below(2);
+    if (random.chance(0.1))
+      for (unsigned type = 0; type < types; ++type)
+        node.cloneSeconds.push_back(random.chance(0.3) ? std::numeric_limits<double>::infinity() : random.real(0, 1));
+    graph.nodes.push_back(node);
+  }
+  for (unsigned producer = 0; producer + 1 < n; ++producer)
+    for (unsigned copy = 0; copy < 1 + random.below(2); ++copy) {
+      Tensor tensor;
+      tensor.name = "value" + std::to_string(graph.tensors.size());
+      tensor.producer = producer;
+      tensor.bytes = random.below(4);
+      if (plainChain || random.chance(0.5)) {
+        tensor.consumers.push_back(producer + 1);
+      } else {
+        for (unsigned use = 0; use < 1 + random.below(3); ++use)
+          tensor.consumers.push_back(producer + 1 + random.below(n - producer - 1));
+      }
+      tensor.cuttable = !random.chance(0.02);
+      graph.tensors.push_back(tensor);
+    }
+  if (random.chance(0.3))
+    graph.sharedParameters.push_back({"tied", int64_t(random.below(8)), {random.below(n), random.below(n)}});
+
+  Options &options = problem.options;
+  options.microbatches = random.chance(0.2) ? 1 : 1 + random.below(12);
+  options.parameterMemoryFactor = random.chance(0.5) ? 4 : 2.5;
+  if (random.chance(0.2))
+    options.maxStages = 1 + random.below(4);
+  if (random.chance(0.6)) {
+    double total = 0;
+    for (const Node &node : graph.nodes)
+      total += (options.training ? options.parameterMemoryFactor : 1) * node.parameterBytes + node.activationBytes * 2;
+    for (unsigned type = 0; type < types; ++type)
+      options.memoryLimits.push_back(std::max<int64_t>(8, int64_t(total * random.real(0.2, 1.2))));
+  }
+  return problem;
+}
+
+namespace {
+
+struct Best {
+  double step = std::numeric_limits<double>::infinity();
+  Plan plan;
+};
+
+bool mayCut(const Graph &graph, unsigned cut) {
+  for (const Tensor &tensor : graph.tensors)
+    for (unsigned consumer : tensor.consumers)
+      if (!tensor.cuttable && tensor.producer < cut && cut <= consumer)
+        return false;
+  for (unsigned a = 0; a < cut; ++a)
+    for (unsigned b = cut; b < graph.nodes.size(); ++b)
+      if (graph.nodes[a].group >= 0 && graph.nodes[a].group == graph.nodes[b].group)
+        return false;
+  return true;
+}
+
+void enumerate(const Problem &problem, Plan &partial, unsigned begin, std::vector<unsigned> &left, Best &best) {
+  const unsigned n = problem.graph.nodes.size();
+  if (begin == n) {
+    unsigned stages = partial.stages.size();
+    if (problem.options.exactStages && stages != problem.options.exactStages)
+      return;
+    Plan plan = partial;
+    costPlan(problem.graph, problem.cluster, problem.options, plan);
+    for (const Stage &stage : plan.stages)
+      if (!std::isfinite(stage.load()) || (stage.memoryLimit > 0 && stage.memoryBytes > stage.memoryLimit))
+        return;
+    if (plan.stepSeconds < best.step) {
+      best.step = plan.stepSeconds;
+      best.plan = plan;
+    }
+    return;
+  }
+  if (problem.options.maxStages && partial.stages.size() == problem.options.maxStages)
+    return;
+  for (unsigned end = begin + 1; end <= n; ++end) {
+    if (end < n && !mayCut(problem.graph, end))
+      continue;
+    for (unsigned type = 0; type < left.size(); ++type) {
+      if (left[type] == 0)
+        continue;
+      Stage stage;
+      stage.deviceType = type;
+      for (unsigned node = begin; node < end; ++node)
+        stage.nodes.push_back(node);
+      --left[type];
+      partial.stages.push_back(stage);
+      enumerate(problem, partial, end, left, best);
+      partial.stages.pop_back();
+      ++left[type];
+    }
+  }
+}
+
+Best bruteForce(const Problem &problem) {
+  Best best;
+  Plan plan;
+  std::vector<unsigned> left;
+  for (const cluster::DeviceType &type : problem.cluster.types)
+    left.push_back(type.count);
+  enumerate(problem, plan, 0, left, best);
+  return best;
+}
+
+void compare(const Problem &problem, unsigned seed) {
+  Best best = bruteForce(problem);
+  llvm::Expected<Plan> plan = findPlan(problem.graph, problem.cluster, problem.options);
+  if (!plan) {
+    std::string message = llvm::toString(plan.takeError());
+    ASSERT_FALSE(std::isfinite(best.step)) << "seed " << seed << ": " << message << ", but " << best.step;
+    return;
+  }
+  ASSERT_TRUE(std::isfinite(best.step)) << "seed " << seed;
+  ASSERT_NEAR(plan->stepSeconds, best.step, 1e-8 * best.step) << "seed " << seed;
+  ASSERT_TRUE(plan->optimalForOrder()) << "seed " << seed;
+  ASSERT_LE(plan->lowerBoundSeconds, best.step * (1 + 1e-9)) << "seed " << seed;
+  unsigned next = 0;
+  for (const Stage &stage : plan->stages) {
+    ASSERT_FALSE(stage.nodes.empty()) << "seed " << seed;
+    for (unsigned node : stage.nodes)
+      ASSERT_EQ(node, next++) << "seed " << seed;
+  }
+  ASSERT_EQ(next, problem.graph.nodes.size()) << "seed " << seed;
+}
+
+TEST(BruteForce, SmallGraphsAreCutOptimally) {
+  for (unsigned seed = 0; seed < 6000 && !HasFatalFailure(); ++seed)
+    compare(randomProblem(seed, 7), seed);
+}
+
+TEST(BruteForce, GraphsOfTenNodesAreCutOptimally) {
+  for (unsigned seed = 0; seed < 150 && !HasFatalFailure(); ++seed)
+    compare(randomProblem(1000000 + seed, 10), seed);
+}
+
+TEST(BruteForce, ExactStageCounts) {
+  unsigned planned = 0;
+  for (unsigned seed = 0; seed < 1500 && !HasFatalFailure(); ++seed) {
+    Problem problem = randomProblem(2000000 + seed, 7);
+    problem.options.maxStages = 0;
+    problem.options.exactStages = 1 + seed % 4;
+    compare(problem, seed);
+    if (llvm::Expected<Plan> plan = findPlan(problem.graph, problem.cluster, problem.options)) {
+      ++planned;
+      ASSERT_EQ(plan->stages.size(), problem.options.exactStages);
+    } else {
+      llvm::consumeError(plan.takeError());
+    }
+  }
+  EXPECT_GT(planned, 300u);
+}
+
+} // namespace
+} // namespace hethub::planner::test

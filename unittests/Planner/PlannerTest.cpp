@@ -1,0 +1,280 @@
+// What users of pipeline planners ask for or complain about, and the planner's speed.
+#include "RandomGraphs.h"
+
+#include <chrono>
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace hethub;
+using namespace hethub::planner;
+using hethub::planner::test::Problem;
+using hethub::planner::test::Random;
+
+namespace {
+
+cluster::DeviceType device(std::string name, unsigned count, int64_t memory = 0) {
+  cluster::DeviceType type;
+  type.name = std::move(name);
+  type.kind = "cpu";
+  type.count = count;
+  type.memoryBytes = memory;
+  return type;
+}
+
+void setLinks(cluster::Cluster &cluster, double bandwidth, double latency) {
+  for (unsigned a = 0; a < cluster.types.size(); ++a)
+    for (unsigned b = a; b < cluster.types.size(); ++b) {
+      cluster::Link link;
+      link.bandwidth = a == b ? 4 * bandwidth : bandwidth;
+      link.latency = latency;
+      cluster.setLink(a, b, link);
+    }
+}
+
+/// A chain of layers; slowness[t]: seconds of one unit of work on type t.
+Graph chain(llvm::ArrayRef<double> work, llvm::ArrayRef<double> slowness) {
+  Graph graph;
+  for (unsigned index = 0; index < work.size(); ++index) {
+    Node node;
+    node.name = "layer" + std::to_string(index);
+    for (double slow : slowness)
+      node.forwardSeconds.push_back(work[index] * slow);
+    graph.nodes.push_back(node);
+    if (index > 0)
+      graph.tensors.push_back({"value" + std::to_string(index), index - 1, {index}, 1, true});
+  }
+  return graph;
+}
+
+std::vector<size_t> sizesOf(const Plan &plan) {
+  std::vector<size_t> sizes;
+  for (const Stage &stage : plan.stages)
+    sizes.push_back(stage.nodes.size());
+  return sizes;
+}
+
+Plan mustPlan(const Graph &graph, const cluster::Cluster &cluster, const Options &options) {
+  llvm::Expected<Plan> plan = findPlan(graph, cluster, options);
+  if (!plan) {
+    ADD_FAILURE() << llvm::toString(plan.takeError());
+    return {};
+  }
+  return *plan;
+}
+
+std::string messageOf(const Graph &graph, const cluster::Cluster &cluster, const Options &options) {
+  llvm::Expected<Plan> plan = findPlan(graph, cluster, options);
+  return plan ? "accepted" : llvm::toString(plan.takeError());
+}
+
+TEST(Planner, FiveEqualLayersOnFourStagesLeaveNoneEmpty) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 4)};
+  setLinks(cluster, 1e9, 0);
+  Options options;
+  options.microbatches = 8;
+  options.exactStages = 4;
+  Plan plan = mustPlan(chain({1, 1, 1, 1, 1}, {1}), cluster, options);
+  ASSERT_EQ(plan.stages.size(), 4u);
+  EXPECT_DOUBLE_EQ(plan.bottleneckSeconds, 2);
+  EXPECT_TRUE(plan.optimalForOrder());
+}
+
+TEST(Planner, AHeavyLastLayerGetsAStageOfItsOwn) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 3)};
+  setLinks(cluster, 1e9, 0);
+  Options options;
+  options.microbatches = 64;
+  Plan plan = mustPlan(chain({1, 1, 1, 1, 1, 1, 1, 1, 4}, {1}), cluster, options);
+  EXPECT_EQ(sizesOf(plan), (std::vector<size_t>{4, 4, 1}));
+}
+
+TEST(Planner, DevicesGetWorkBySpeedAndTheOrderOfTypesIsFound) {
+  cluster::Cluster cluster;
+  cluster.types = {device("slow", 1), device("fast", 1)};
+  setLinks(cluster, 1e9, 0);
+  Options options;
+  options.microbatches = 32;
+  // The big layer must be on the fast device, which therefore comes last.
+  Plan plan = mustPlan(chain({1, 1, 1, 9}, {3, 1}), cluster, options);
+  EXPECT_EQ(sizesOf(plan), (std::vector<size_t>{3, 1}));
+  EXPECT_EQ(plan.stages[1].deviceType, 1u);
+  EXPECT_DOUBLE_EQ(plan.bottleneckSeconds, 9);
+}
+
+TEST(Planner, OnlyMemoryForcesASecondDevice) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2, 50)};
+  setLinks(cluster, 1, 10);
+  Graph graph = chain({1, 1, 1, 1}, {1});
+  for (Node &node : graph.nodes)
+    node.parameterBytes = 20;
+  Options options;
+  Plan plan = mustPlan(graph, cluster, options);
+  EXPECT_EQ(sizesOf(plan), (std::vector<size_t>{2, 2}));
+  cluster.types[0].memoryBytes = 80;
+  EXPECT_EQ(mustPlan(graph, cluster, options).stages.size(), 1u);
+  cluster.types[0].memoryBytes = 30;
+  EXPECT_EQ(messageOf(graph, cluster, options),
+            "the model must fit in the devices' memory, got: no plan does; in the best attempt (2 stages) stage 0 "
+            "('layer0' to 'layer1') on device type 'a' needs 40 bytes of 30 bytes and lacks 10 bytes");
+}
+
+TEST(Planner, TiedWeightsCountOnceAStage) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2, 100)};
+  setLinks(cluster, 1, 10);
+  Graph graph = chain({1, 1, 1}, {1});
+  graph.sharedParameters = {{"embedding", 90, {0, 2}}};
+  Plan plan = mustPlan(graph, cluster, {});
+  EXPECT_EQ(plan.stages.size(), 1u);
+  EXPECT_EQ(plan.stages[0].memoryBytes, 90);
+}
+
+TEST(Planner, CutsGoWhereScopesChange) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2)};
+  setLinks(cluster, 1e9, 0);
+  // Zero work in the middle: cuts at 3, 4 and 5 are equally good.
+  Graph graph = chain({1, 1, 1, 0, 0, 1, 1, 1}, {1});
+  for (unsigned index = 0; index < graph.nodes.size(); ++index)
+    graph.nodes[index].scope = index < 4 ? "block0" : "block1";
+  Options options;
+  options.microbatches = 16;
+  EXPECT_EQ(sizesOf(mustPlan(graph, cluster, options)), (std::vector<size_t>{4, 4}));
+}
+
+TEST(Planner, ClonesAreCheaperThanMessages) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2)};
+  setLinks(cluster, 1, 0);
+  Graph graph = chain({0.1, 2, 2}, {1});
+  graph.tensors.push_back({"mask", 0, {1, 2}, 100, true});
+  graph.nodes[0].cloneSeconds = {0.1};
+  Options options;
+  options.microbatches = 8;
+  Plan plan = mustPlan(graph, cluster, options);
+  ASSERT_EQ(plan.stages.size(), 2u);
+  unsigned clones = 0;
+  for (const Message &message : plan.messages)
+    clones += message.cloned;
+  EXPECT_EQ(clones, 1u);
+}
+
+TEST(Planner, EachMistakeHasItsMessage) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2)};
+  Options options;
+  Graph good = chain({1, 1}, {1});
+  options.exactStages = 3;
+  EXPECT_EQ(messageOf(good, cluster, options), "stages must be at most the number of operations (2), got: 3");
+  Graph three = chain({1, 1, 1}, {1});
+  EXPECT_EQ(messageOf(three, cluster, options), "stages must be at most the number of devices (2), got: 3");
+  options.exactStages = 2;
+  Graph whole = good;
+  whole.tensors[0].cuttable = false;
+  EXPECT_EQ(messageOf(whole, cluster, options),
+            "stages must be at most 1, since the model can be cut in no more places, got: 2");
+  Graph bad = good;
+  bad.nodes[1].forwardSeconds[0] = std::nan("");
+  EXPECT_EQ(messageOf(bad, cluster, options), "operation 'layer1': forward seconds must be at least 0, got: nan");
+  bad = good;
+  bad.nodes[1].name = "layer0";
+  EXPECT_EQ(messageOf(bad, cluster, options), "operation names must be unique, got twice: 'layer0'");
+  bad = good;
+  bad.tensors[0] = {"back", 1, {0}, 1, true};
+  EXPECT_EQ(messageOf(bad, cluster, options),
+            "value 'back': operations must stand in topological order, got: 'layer0', which reads what 'layer1' makes, "
+            "before it");
+  bad = good;
+  bad.nodes[0].forwardSeconds[0] = INFINITY;
+  EXPECT_EQ(messageOf(bad, cluster, options), "operation 'layer0' must be able to run on some device type, got: none");
+  EXPECT_EQ(messageOf(Graph(), cluster, options), "a graph must have at least one operation");
+}
+
+TEST(Planner, UpperBoundAddsWhatEachTypeReachesAlone) {
+  cluster::Cluster cluster;
+  cluster.types = {device("slow", 3), device("fast", 2)};
+  setLinks(cluster, 1e9, 0);
+  Options options;
+  options.microbatches = 16;
+  Graph graph = chain({1, 1, 1, 1}, {5, 2});
+  llvm::Expected<double> bound = upperBoundThroughput(graph, cluster, options);
+  ASSERT_TRUE(bool(bound));
+  EXPECT_NEAR(*bound, 3 / 20.0 + 2 / 8.0, 1e-9);
+  Plan plan = mustPlan(graph, cluster, options);
+  EXPECT_LE(options.microbatches / plan.stepSeconds, *bound);
+  // A type that cannot hold the model alone adds nothing.
+  for (Node &node : graph.nodes)
+    node.parameterBytes = 10;
+  options.memoryLimits = {5, 100};
+  bound = upperBoundThroughput(graph, cluster, options);
+  ASSERT_TRUE(bool(bound));
+  EXPECT_NEAR(*bound, 2 / 8.0, 1e-9);
+}
+
+/// Like a decoder: per block a residual stream, some small operations and two large ones, a mask that all blocks read.
+Problem decoder(unsigned nodes, unsigned types, unsigned devices, bool training, unsigned seed) {
+  Random random(seed);
+  Problem problem;
+  for (unsigned type = 0; type < types; ++type)
+    problem.cluster.types.push_back(device("type" + std::to_string(type), devices / types + (type < devices % types)));
+  setLinks(problem.cluster, 3e9, 30e-6);
+  Graph &graph = problem.graph;
+  unsigned residual = 0;
+  for (unsigned index = 0; index < nodes; ++index) {
+    Node node;
+    node.name = "node" + std::to_string(index);
+    unsigned inBlock = index % 30;
+    node.scope = "block" + std::to_string(index / 30);
+    double seconds = inBlock % 10 == 5 ? 1e-3 : 1e-5 * random.real(0.5, 2);
+    for (unsigned type = 0; type < types; ++type) {
+      node.forwardSeconds.push_back(seconds * (1 + 0.7 * type) * random.real(0.9, 1.1));
+      node.backwardSeconds.push_back(2 * node.forwardSeconds.back());
+    }
+    node.parameterBytes = inBlock % 10 == 5 ? 8 << 20 : 0;
+    node.activationBytes = 1 << 20;
+    graph.nodes.push_back(node);
+    if (index > 0)
+      graph.tensors.push_back({"v" + std::to_string(index), index - 1, {index}, int64_t(1 + random.below(4)) << 20, true});
+    if (inBlock == 0) {
+      if (index > 0)
+        graph.tensors.push_back({"r" + std::to_string(index), residual, {index}, 1 << 20, true});
+      residual = index;
+    }
+  }
+  Tensor mask{"mask", 0, {}, 1 << 16, true};
+  for (unsigned index = 7; index < nodes; index += 30)
+    mask.consumers.push_back(index);
+  graph.tensors.push_back(mask);
+  problem.options.microbatches = 32;
+  problem.options.training = training;
+  return problem;
+}
+
+double secondsToPlan(const Problem &problem, const char *what) {
+  auto begin = std::chrono::steady_clock::now();
+  Plan plan = mustPlan(problem.graph, problem.cluster, problem.options);
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::printf("%s: %zu stages, step %.4f s, gap %.2f %%, optimal %d, planned in %.3f s\n", what, plan.stages.size(),
+              plan.stepSeconds, 100 * plan.gap(), plan.optimalForOrder(), seconds);
+  EXPECT_TRUE(plan.optimalForOrder()) << what;
+  return seconds;
+}
+
+// Limits are far above what an idle core needs, so that a busy machine does not fail.
+TEST(PlannerSpeed, OperatorGraphs) {
+  EXPECT_LT(secondsToPlan(decoder(1500, 1, 8, false, 1), "1500 nodes, 1 type, 8 devices"), 3);
+  EXPECT_LT(secondsToPlan(decoder(1500, 3, 8, false, 1), "1500 nodes, 3 types, 8 devices"), 6);
+  EXPECT_LT(secondsToPlan(decoder(1500, 3, 8, true, 1), "1500 nodes, 3 types, 8 devices, training"), 6);
+  Problem tight = decoder(1500, 3, 8, true, 2);
+  tight.options.memoryLimits = {int64_t(4) << 30, int64_t(3) << 30, int64_t(2) << 30};
+  EXPECT_LT(secondsToPlan(tight, "1500 nodes, 3 types, 8 devices, training, little memory"), 12);
+  Problem few = decoder(1500, 3, 8, false, 3);
+  few.options.microbatches = 2;
+  EXPECT_LT(secondsToPlan(few, "1500 nodes, 3 types, 8 devices, 2 microbatches"), 6);
+  EXPECT_LT(secondsToPlan(decoder(10000, 3, 8, false, 4), "10000 nodes, 3 types, 8 devices"), 30);
+}
+
+} // namespace
