@@ -18,10 +18,8 @@ def session(path: Path) -> onnxruntime.InferenceSession:
 
 def reference(path: Path, microbatches: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Outputs of the model run once for each microbatch, joined along axis 0."""
-    run = session(path)
-    names = [output.name for output in run.get_outputs()]
-    parts = [run.run(names, inputs) for inputs in microbatches]
-    return {name: np.concatenate([part[k] for part in parts]) for k, name in enumerate(names)}
+    parts = [reference_once(path, inputs) for inputs in microbatches]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def assert_close(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], atol: float = 1e-5) -> None:
@@ -42,3 +40,10 @@ def assert_same_bits(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray])
     for name, expected in theirs.items():
         assert ours[name].dtype == expected.dtype, name
         assert ours[name].tobytes() == expected.tobytes(), name
+
+
+def reference_once(path: Path, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outputs of one run, of any rank."""
+    run = session(path)
+    names = [output.name for output in run.get_outputs()]
+    return dict(zip(names, run.run(names, inputs), strict=True))
