@@ -34,9 +34,10 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help="an .onnx file; weights may lie in external data files"
     )
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--cluster", type=Path, metavar="FILE", help="cluster.yaml: device types and links")
-    where.add_argument("--stages", type=int, metavar="N", help="N equal devices of this machine instead of a cluster")
+    parser.add_argument("--cluster", type=Path, metavar="FILE", help="cluster.yaml: device types and links")
+    parser.add_argument(
+        "--stages", type=int, metavar="N", help="N stages; without a cluster on N equal devices of this machine"
+    )
     add_dim(parser)
     parser.add_argument(
         "--plan", type=Path, metavar="FILE", help="a stage map of your own: checked and costed instead of a search"
@@ -146,7 +147,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 def add_compile(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
-    parser.add_argument("--emit", default="program,cpp", help="what to write: program, cpp, onnx (program,cpp)")
+    parser.add_argument("--emit", default="program,cpp", help="what to write: program, cpp (both)")
     parser.add_argument(
         "--pack-weights", action="store_true", help="also write each stage's weights as one safetensors file"
     )

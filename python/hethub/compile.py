@@ -13,7 +13,7 @@ from .errors import HetHubError
 from .folders import new_file, new_folder
 from .launcher import write_launcher
 
-EMITTERS = ("program", "cpp", "onnx")
+EMITTERS = ("program", "cpp")
 
 
 def compile_arguments(
@@ -34,7 +34,8 @@ def compile_arguments(
     if microbatches is not None and microbatches < 1:
         raise HetHubError(f"microbatches must be at least 1, got: {microbatches}")
     arguments = [str(model)]
-    arguments += [f"--cluster={cluster}"] if cluster is not None else [f"--stages={stages}"]
+    arguments += [] if cluster is None else [f"--cluster={cluster}"]
+    arguments += [] if stages is None else [f"--stages={stages}"]
     arguments += [f"--dim={name}={size}" for name, size in (dims or {}).items()]
     if plan_file is not None:
         arguments.append(f"--plan={plan_file}")
@@ -55,7 +56,8 @@ def plan(
 ) -> dict[str, Any]:
     """Plans a model without compiling it and returns the content of plan.json, which `output` (a file) receives.
 
-    Times in it are seconds, sizes bytes. `plan_file` is a stage map of one's own, which is checked and costed.
+    `stages` alone stands for so many equal devices of this machine; with a cluster it is the number of stages to find.
+    Times in the plan are seconds, sizes bytes. `plan_file` is a stage map of one's own, which is checked and costed.
     """
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
     with tempfile.TemporaryDirectory(prefix="hethub-plan-") as scratch:

@@ -40,8 +40,7 @@ def test_one_version_everywhere() -> None:
     "arguments",
     [
         [],
-        ["compile", "m.onnx", "-o", "out"],
-        ["compile", "m.onnx", "--stages", "2", "--cluster", "c.yaml", "-o", "out"],
+        ["compile", "m.onnx", "--stages", "2"],
         ["compile", "m.onnx", "--stages", "2", "--dim", "batch=0", "-o", "out"],
         ["compile", "m.onnx", "--stages", "2", "--dim", "batch", "-o", "out"],
         ["run", "out", "--programs", "--cpp"],
@@ -56,6 +55,7 @@ def test_wrong_command_lines(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["compile", "m.onnx", "-o", "out"], "give a cluster, a number of stages, or both, got: neither"),
         (["compile", "m.onnx", "--stages", "0", "-o", "out"], "stages must be at least 1, got: 0"),
         (
             ["compile", "m.onnx", "--stages", "2", "--emit", "cpp,fortran", "-o", "out"],

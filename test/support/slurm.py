@@ -53,6 +53,17 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _read(path: Path) -> str:
+    return _read_bytes(path).decode(errors="replace")
+
+
 class Slurm:
     """Daemons that live as long as the context."""
 
@@ -129,10 +140,22 @@ class Slurm:
     def _run(self, *command: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, env=self.environment(), timeout=timeout)
 
+    def _jobs(self) -> bool:
+        """Whether any job or step of these daemons is not over."""
+        if any(process.poll() is not None for process in self._daemons) or len(self._daemons) < 3:
+            return False
+        helpers = [p for p in Path("/proc").glob("[0-9]*/comm") if _read(p).startswith("slurmstepd")]
+        ours = str(self.folder).encode()
+        return any(ours in _read_bytes(p.parent / "environ") for p in helpers)
+
     def srun(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         return self._run("srun", *map(str, arguments))
 
     def close(self) -> None:
+        # A step's helper process ends when it has reported to the controller, a moment after srun has returned.
+        deadline = time.monotonic() + 10
+        while self._jobs() and time.monotonic() < deadline:
+            time.sleep(0.2)
         for process in reversed(self._daemons):
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
