@@ -1,9 +1,9 @@
 #!/bin/sh
-# Writes docs/generated/: one page per dialect and per group of passes, from the descriptions in the .td files.
+# Writes build/docs/: one page per dialect and per group of passes, from the descriptions in the .td files.
 set -eu
 cd "$(dirname "$0")/.."
 tablegen=$(command -v mlir-tblgen-22 || echo /usr/lib/llvm-22/bin/mlir-tblgen)
-out=docs/generated
+out=build/docs
 mkdir -p $out
 includes="-I include -I build/include -I /usr/lib/llvm-22/include"
 page() { # name, flag, file

@@ -128,8 +128,14 @@ def run_command(arguments: argparse.Namespace) -> None:
 
 def profile_command(arguments: argparse.Namespace) -> None:
     with Step(f"profiling {arguments.model}", arguments.json) as step:
-        found = profile(arguments.model, arguments.output, dims=dict(arguments.dim), repeats=arguments.repeats)
-        step.done = f"wrote {arguments.output}"
+        found = profile(
+            arguments.model,
+            arguments.output,
+            dims=dict(arguments.dim),
+            inputs=arguments.inputs,
+            repeats=arguments.repeats,
+        )
+        step.done = f"measured {len(found['ops'])} distinct operations, wrote {arguments.output}"
     if arguments.json:
         print(json.dumps(found))
 
@@ -188,7 +194,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
     parser.add_argument("-o", "--output", type=Path, default=Path("profile.json"), help="where it goes (profile.json)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="measurements of each operation")
+    parser.add_argument("--inputs", type=Path, metavar="NPZ", help="inputs to run on (made up)")
+    parser.add_argument("--repeats", type=int, default=20, metavar="N", help="runs that the median is taken of (20)")
     add_dim(parser)
     add_json(parser)
 

@@ -21,7 +21,7 @@ class Rank:
     device_type: str
 
     def __str__(self) -> str:
-        device = f", {self.device_type}" if self.device_type else ""
+        device = f" on {self.device_type}" if self.device_type else ""
         return f"rank {self.rank} (stage {self.stage}{device})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,20 +11,51 @@ from typing import Any
 
 from . import tools
 from .compile import compile
+from .errors import HetHubError
 from .folders import new_file
-from .output import OutputFolder
+
+REPEATS = 20
+
+
+def processor() -> str:
+    """What the machine calls its processor, and Python's word for it where it does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def profile(
-    model: Path | str, output: Path | str, *, dims: Mapping[str, int] | None = None, repeats: int | None = None
+    model: Path | str,
+    output: Path | str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    inputs: Path | str | None = None,
+    repeats: int = REPEATS,
 ) -> dict[str, Any]:
-    """Compiles the model as one stage, times every distinct operation (name, attributes, types) on one thread of this
-    machine, writes profile.json to `output` and returns its content: seconds by signature."""
+    """Times every distinct operation (name, attributes, types) of a model on one thread of this machine, within runs
+    of the whole model, and writes `output` for the `profile:` field of cluster.yaml. Returns its content: under "ops",
+    by signature, seconds of one execution ("forward_s": median of `repeats` runs) and how many nodes there are.
+
+    `inputs` is an .npz file to run on; without it inputs are made up.
+    """
+    if repeats < 1:
+        raise HetHubError(f"repeats must be at least 1, got: {repeats}")
     with tempfile.TemporaryDirectory(prefix="hethub-profile-") as scratch, new_file(Path(output)) as file:
         folder = compile(model, Path(scratch) / "out", stages=1, dims=dims, emit=("program",))
-        OutputFolder.read(folder)
-        arguments = ["--profile", str(file), str(folder / "stage_0" / "program.pb")]
-        if repeats is not None:
-            arguments.append(f"--profile-repeats={repeats}")
+        times = Path(scratch) / "times.json"
+        arguments = ["--profile", str(folder), "--profile-out", str(times), f"--repeats={repeats}"]
+        if inputs is not None:
+            arguments.append(f"--inputs={inputs}")
         tools.run("hh-run", arguments)
-        return json.loads(file.read_text())
+        content = {
+            "device": "cpu",
+            "machine": processor(),
+            "threads": 1,
+            "repeats": repeats,
+            "ops": json.loads(times.read_text()),
+        }
+        file.write_text(json.dumps(content, indent=1) + "\n")
+    return content

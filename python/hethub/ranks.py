@@ -193,7 +193,7 @@ class Ranks:
 def _report(lines: collections.deque[str]) -> str:
     """The failure that a rank reported, if it is in the runtime's form."""
     for line in reversed(lines):
-        found = re.search(r"rank \d+ \([^)]*\) failed: .*", line)
+        found = re.search(r"rank \d+ (\([^)]*\) )?failed: .*", line)
         if found:
             return found[0]
     return ""

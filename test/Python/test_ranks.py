@@ -43,7 +43,7 @@ def test_exit_status_and_last_words_are_reported() -> None:
         pids = ranks.pids()
         with pytest.raises(HetHubError) as failure:
             ranks.wait(10)
-    assert str(failure.value) == "rank 1 (stage 1, type1) failed with exit status 3: out of luck"
+    assert str(failure.value) == "rank 1 (stage 1 on type1) failed with exit status 3: out of luck"
     assert not any(map(alive, pids))
 
 
@@ -51,7 +51,7 @@ def test_killed_rank_is_named_though_others_fail_after_it() -> None:
     follower = "import time, sys; time.sleep(0.8); print('rank 0 (stage 0 on a) stopped: x'); sys.exit(1)"
     with start(follower, SLEEP, follower) as ranks:
         threading.Timer(0.4, lambda: os.kill(ranks.pids()[1], signal.SIGKILL)).start()
-        with pytest.raises(HetHubError, match=r"^rank 1 \(stage 1, type1\) failed: killed by SIGKILL$"):
+        with pytest.raises(HetHubError, match=r"^rank 1 \(stage 1 on type1\) failed: killed by SIGKILL$"):
             ranks.wait(10)
 
 
@@ -68,7 +68,7 @@ def test_stopped_rank_is_named_after_the_timeout() -> None:
     with start(SLEEP, SLEEP) as ranks:
         os.kill(ranks.pids()[0], signal.SIGSTOP)
         begin = time.monotonic()
-        with pytest.raises(HetHubError, match=r"rank 0 \(stage 0, type0\) failed: stopped by a signal"):
+        with pytest.raises(HetHubError, match=r"rank 0 \(stage 0 on type0\) failed: stopped by a signal"):
             ranks.wait(0.5)
         assert time.monotonic() - begin < 5
         pids = ranks.pids()

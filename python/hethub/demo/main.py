@@ -100,7 +100,7 @@ def demo(folder: Path) -> None:
     profile_file = folder / "profile.json"
     with Step("measuring each operation of the model on this machine") as step:
         found = profile(model, profile_file, dims=dims)
-        step.done = f"measured {len(found.get('ops', found))} operations"
+        step.done = f"measured {len(found['ops'])} distinct operations"
     cluster = write_cluster(folder)
     out = folder / "out"
     with Step("planning and compiling for three emulated device types") as step:

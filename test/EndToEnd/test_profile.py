@@ -1,0 +1,33 @@
+"""`hethub profile` measures this machine, and a cluster file with the profile plans by it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hethub
+import small_models
+from command import hethub as command
+
+
+def test_profile_has_every_operation_once(tmp_path: Path, layers: Path) -> None:
+    file = tmp_path / "host.json"
+    result = command("profile", layers, "-o", file, "--repeats", 3, "--json")
+    assert result.returncode == 0, result.stderr
+    content = json.loads(file.read_text())
+    assert content == json.loads(result.stdout)
+    kinds = {entry["op"].removeprefix("onnx."): entry["count"] for entry in content["ops"].values()}
+    assert kinds == {"MatMul": small_models.LAYERS, "Add": small_models.LAYERS, "Relu": small_models.LAYERS}
+    assert all(0 < entry["forward_s"] < 1 for entry in content["ops"].values())
+
+
+def test_measured_times_override_the_roofline(tmp_path: Path, layers: Path) -> None:
+    content = hethub.profile(layers, tmp_path / "host.json", repeats=3)
+    # The same machine, told to be a thousand times slower.
+    for entry in content["ops"].values():
+        entry["forward_s"] = 0.25
+    (tmp_path / "slow.json").write_text(json.dumps(content))
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text("devices:\n  - {name: a, kind: cpu, memory: 1 GiB, profile: slow.json}\n")
+    plan = hethub.plan(layers, cluster=cluster)
+    assert sum(stage["forward_seconds"] for stage in plan["stages"]) == 0.25 * 3 * small_models.LAYERS
