@@ -25,10 +25,8 @@ def compile_arguments(
     microbatches: int | None,
 ) -> list[str]:
     """The part of hh-compile's command line that planning and compiling share."""
-    if (cluster is None) == (stages is None):
-        raise HetHubError(
-            f"give either a cluster or a number of stages, got: {'neither' if cluster is None else 'both'}"
-        )
+    if cluster is None and stages is None:
+        raise HetHubError("give a cluster, a number of stages, or both, got: neither")
     if stages is not None and stages < 1:
         raise HetHubError(f"stages must be at least 1, got: {stages}")
     if microbatches is not None and microbatches < 1:
