@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace llvm;
@@ -142,7 +143,8 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster, Ar
   }
   if (checker.errors)
     return std::move(checker.errors);
-  plan.lowerBoundSeconds = lowerBoundSeconds(graph, cluster, options);
+  plan.lowerBoundSeconds = std::min(
+      plan.stepSeconds, lowerBoundSeconds(graph, cluster, options));
   plan.orderBoundSeconds = plan.lowerBoundSeconds;
   return plan;
 }

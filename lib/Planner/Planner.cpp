@@ -124,21 +124,26 @@ void Search::split(const Interval &interval) {
   double sum = table.fill(bound);
   if (sum < infinity) {
     Slices slices = table.best();
-    double before = incumbent.objective;
     bool fits = incumbent.consider(slices);
     double bottleneck = 0;
     for (size_t stage = 0; stage < slices.ends.size(); ++stage)
       bottleneck = std::max(bottleneck,
                             costs.load(slices.types[stage], stage ? slices.ends[stage - 1] : 0, slices.ends[stage]));
-    (void)before;
     // What the table promised for this plan; if the truth is worse, the table alone cannot close the interval.
     bool loose = !fits || incumbent.threshold() > sum + repeats * bottleneck;
     double estimate = sum + repeats * first;
     if (estimate < incumbent.threshold() && loose && (bound - first <= 1e-3 * bound || repeats == 0)) {
       proven = std::min(proven, searchExactly(costs, sets, table, bound, first, maxStages, exactStages, incumbent));
     } else if (first < bound) {
-      // `first` itself may be a bottleneck: the interval is open just below it.
-      push(std::nextafter(first, -infinity), bottleneck < bound ? bound : std::nextafter(bound, -infinity), sum);
+      // `first` itself may be a bottleneck: intervals are open at their lower end.
+      double below = std::nextafter(first, -infinity);
+      double middle = std::max(first, largestLoadAtMost((first + bound) / 2));
+      if (loose) {
+        push(below, middle, sum);
+        push(middle, bound, sum);
+      } else {
+        push(below, std::min(bottleneck, std::nextafter(bound, -infinity)), sum);
+      }
     }
   }
   push(bound, high, interval.sum);
