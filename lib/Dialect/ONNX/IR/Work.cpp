@@ -156,6 +156,14 @@ static double convUnits(const Node &node, Value weight) {
          (shape.empty() ? 1 : product(shape.drop_front()));
 }
 
+/// A filter over few channels leaves nothing for matrix units to do: it runs at
+/// the speed of vector code.
+static bool isDepthwise(const Node &node) {
+  ArrayRef<int64_t> filter = shapeOf(node.input(1));
+  return node.opType() == "Conv" && node.integer("group", 1) > 1 &&
+         filter.size() > 2 && extent(filter[1]) <= 4;
+}
+
 static double convTransposeUnits(const Node &node) {
   ArrayRef<int64_t> shape = shapeOf(node.input(1));
   return elements(node.input(0)) *
@@ -485,7 +493,8 @@ static OpWork workOf(Region &region) {
 
 /// Iterations of a Loop or Scan where they are constant, else 1: what is
 /// printed is then the cost of one iteration.
-static double tripCount(const Node &node) {
+double ox::tripCount(Operation *op) {
+  Node node(op);
   if (node.opType() == "Loop") {
     ElementsAttr count = constantValue(node.input(0));
     if (count && count.getNumElements() == 1 &&
@@ -522,7 +531,7 @@ static OpWork subgraphWork(const Node &node) {
   OpWork sum;
   for (Region &region : node.operation()->getRegions())
     sum += ::workOf(region);
-  double trips = tripCount(node);
+  double trips = tripCount(node.operation());
   sum.forwardFlops *= trips;
   sum.backwardFlops *= trips;
   sum.movedBytes = static_cast<int64_t>(sum.movedBytes * trips);
@@ -550,6 +559,8 @@ OpWork ox::workOf(Operation *op) {
     work.movedBytes = 2 * bytes(op->getResult(0));
     return work;
   }
+  if (isDepthwise(node))
+    work.opClass = OpClass::Elementwise;
   work.movedBytes = movedBytes(node);
   work.forwardFlops = unitsOf(node, rule.measure) * rule.flopsPerUnit;
   if (op->getNumResults() > 0 && isFloat(op->getResult(0)))

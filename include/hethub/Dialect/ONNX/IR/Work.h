@@ -29,6 +29,9 @@ llvm::SmallVector<mlir::Value> keptValues(mlir::Operation *op);
 /// The value whose storage `value` shares, through any number of views.
 mlir::Value storageOf(mlir::Value value);
 
+/// Iterations of a Loop or Scan where they are constant, else 1.
+double tripCount(mlir::Operation *op);
+
 /// True for an hh.get_parameter result, also behind views.
 bool isParameter(mlir::Value value);
 

@@ -1,0 +1,19 @@
+//===- GradientFlow.h - what a training step differentiates ----*- C++ -*-===//
+
+#ifndef HETHUB_COST_GRADIENTFLOW_H
+#define HETHUB_COST_GRADIENTFLOW_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace hethub::cost {
+
+/// The float values of `block` that a parameter reaches: those that a gradient
+/// flows back through. Positions, masks and whatever else is made of model
+/// inputs alone have none.
+llvm::DenseSet<mlir::Value> valuesWithGradient(mlir::Block &block);
+
+} // namespace hethub::cost
+
+#endif // HETHUB_COST_GRADIENTFLOW_H

@@ -1,0 +1,278 @@
+//===- AnnotateCost.cpp - what every operation costs ----------------------===//
+
+#include "hethub/Cost/GradientFlow.h"
+#include "hethub/Cost/Passes.h"
+#include "hethub/Cost/Profile.h"
+#include "hethub/Cost/Roofline.h"
+#include "hethub/Cost/Signature.h"
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Dialect/ONNX/IR/Work.h"
+#include "hethub/Support/Names.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+
+namespace hethub::cost {
+#define GEN_PASS_DEF_ANNOTATECOST
+#include "hethub/Cost/Passes.h.inc"
+} // namespace hethub::cost
+
+using namespace mlir;
+using namespace hethub;
+using namespace hethub::cost;
+
+//===----------------------------------------------------------------------===//
+// Open dimensions
+//===----------------------------------------------------------------------===//
+
+/// One error that names every dimension of the inputs that has no size yet.
+static LogicalResult requireFixedDims(func::FuncOp function) {
+  llvm::SetVector<StringRef> names;
+  std::string unnamed;
+  for (BlockArgument input : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(input.getType());
+    if (!type || type.hasStaticShape())
+      continue;
+    auto dims =
+        function.getArgAttrOfType<ArrayAttr>(input.getArgNumber(), "onnx.dims");
+    for (auto [axis, size] : llvm::enumerate(type.getShape())) {
+      if (!ShapedType::isDynamic(size))
+        continue;
+      auto name = dims && axis < dims.size() ? dyn_cast<StringAttr>(dims[axis])
+                                             : StringAttr();
+      if (name && !name.empty())
+        names.insert(name.getValue());
+      else if (unnamed.empty())
+        unnamed = "axis " + std::to_string(axis) + " of input '" +
+                  valueName(input) + "'";
+    }
+  }
+  if (names.empty() && unnamed.empty())
+    return success();
+  auto error = function.emitError();
+  if (names.empty())
+    return error << unnamed
+                 << " has no size and no name to give one by with --dim";
+  error << (names.size() == 1 ? "symbolic dimension " : "symbolic dimensions ");
+  llvm::interleave(
+      names, [&](StringRef name) { error << "'" << name << "'"; },
+      [&] { error << ", "; });
+  error << (names.size() == 1 ? " has" : " have") << " no size: give";
+  for (StringRef name : names)
+    error << " --dim " << name << "=N";
+  return error;
+}
+
+static bool hasOpenShape(Operation &op) {
+  return llvm::any_of(op.getResultTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && !tensor.hasStaticShape();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Times
+//===----------------------------------------------------------------------===//
+
+/// The type that the operation computes in, by its name in cluster files.
+static StringRef computedType(Operation *op) {
+  auto nameOf = [](Type type) -> StringRef {
+    auto shaped = dyn_cast<ShapedType>(type);
+    Type element = shaped ? shaped.getElementType() : Type();
+    if (!element)
+      return "";
+    if (element.isF16())
+      return "float16";
+    if (element.isBF16())
+      return "bfloat16";
+    if (element.isF64())
+      return "float64";
+    if (element.isInteger(8))
+      return "int8";
+    return isa<FloatType>(element) ? "float32" : "";
+  };
+  for (Value operand : op->getOperands())
+    if (StringRef name = nameOf(operand.getType()); !name.empty())
+      return name;
+  for (Value result : op->getResults())
+    if (StringRef name = nameOf(result.getType()); !name.empty())
+      return name;
+  return "float32";
+}
+
+namespace {
+/// Seconds of operations on one device type.
+class Clock {
+public:
+  Clock(const cluster::DeviceType &type, Profile profile)
+      : type(type), profile(std::move(profile)) {}
+
+  const cluster::DeviceType &type;
+
+  /// Learns how far the profile is from the roofline, by operator class, from
+  /// the operations of `block` that were measured.
+  void calibrate(Block &block) {
+    std::map<hh::OpClass, std::vector<double>> ratios;
+    for (Operation &op : block) {
+      const ProfileEntry *entry =
+          ox::isNode(&op) ? profile.find(signatureOf(&op)) : nullptr;
+      if (!entry)
+        continue;
+      hh::OpWork work = ox::workOf(&op);
+      double modelled = rooflineTimes(work, computedType(&op), type).forward;
+      if (modelled > 0)
+        ratios[work.opClass].push_back(entry->forward / modelled);
+    }
+    for (auto &[opClass, values] : ratios) {
+      auto middle = values.begin() + values.size() / 2;
+      std::nth_element(values.begin(), middle, values.end());
+      corrections[opClass] = *middle;
+    }
+  }
+
+  Times timesOf(Operation *op) const {
+    const ProfileEntry *entry = profile.find(signatureOf(op));
+    Times times = modelledTimes(op);
+    if (entry) {
+      double ratio = times.forward > 0 ? times.backward / times.forward : 0;
+      times = {entry->forward,
+               entry->backward.value_or(entry->forward * ratio)};
+    }
+    double slowdown = type.emulatedSlowdown > 0 ? type.emulatedSlowdown : 1;
+    return {times.forward * slowdown, times.backward * slowdown};
+  }
+
+private:
+  Times modelledTimes(Operation *op) const {
+    if (op->getNumRegions() > 0)
+      return regionTimes(op);
+    hh::OpWork work = ox::workOf(op);
+    Times times = rooflineTimes(work, computedType(op), type);
+    auto correction = corrections.find(work.opClass);
+    if (correction != corrections.end()) {
+      times.forward *= correction->second;
+      times.backward *= correction->second;
+    }
+    return times;
+  }
+
+  /// The dearest branch of an If, all iterations of a loop; each operation
+  /// inside is launched on its own.
+  Times regionTimes(Operation *op) const {
+    bool branches = op->getName().getStringRef() == "onnx.If";
+    Times sum;
+    for (Region &region : op->getRegions()) {
+      Times times;
+      for (Operation &inner : region.getOps())
+        if (ox::isNode(&inner)) {
+          Times added = modelledTimes(&inner);
+          times.forward += added.forward;
+          times.backward += added.backward;
+        }
+      if (branches && times.forward > sum.forward)
+        sum = times;
+      else if (!branches)
+        sum = {sum.forward + times.forward, sum.backward + times.backward};
+    }
+    double trips = branches ? 1 : ox::tripCount(op);
+    return {type.launchOverhead + sum.forward * trips, sum.backward * trips};
+  }
+
+  Profile profile;
+  std::map<hh::OpClass, double> corrections;
+};
+
+struct AnnotateCost : cost::impl::AnnotateCostBase<AnnotateCost> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto function = module.lookupSymbol<func::FuncOp>("main");
+    if (!function || !function.getBody().hasOneBlock()) {
+      module.emitError("module must have a function @main of one block");
+      return signalPassFailure();
+    }
+    cluster::Cluster cluster = hh::readCluster(module);
+    if (cluster.types.empty()) {
+      module.emitError("module must have device types (hh-load-cluster)");
+      return signalPassFailure();
+    }
+    std::vector<Clock> clocks;
+    if (failed(requireFixedDims(function)) ||
+        failed(makeClocks(function, cluster, clocks)))
+      return signalPassFailure();
+    annotate(function.getBody().front(), clocks);
+  }
+
+private:
+  /// Reads profiles and refuses device types without the figures that the
+  /// operations need.
+  LogicalResult makeClocks(func::FuncOp function,
+                           const cluster::Cluster &cluster,
+                           std::vector<Clock> &clocks) {
+    llvm::SetVector<StringRef> dtypes;
+    for (Operation &op : function.getBody().front())
+      if (ox::isNode(&op))
+        dtypes.insert(computedType(&op));
+    for (const cluster::DeviceType &type : cluster.types) {
+      for (StringRef dtype : dtypes)
+        if (std::string what = missingFigure(type, dtype); !what.empty())
+          return function.emitError("device type '")
+                 << type.name << "' must state its " << what
+                 << " in the cluster file";
+      Profile profile;
+      if (!type.profile.empty()) {
+        llvm::Expected<Profile> read = readProfile(type.profile);
+        if (!read)
+          return mlir::emitError(UnknownLoc::get(&getContext()))
+                 << llvm::toString(read.takeError());
+        profile = std::move(*read);
+      }
+      clocks.emplace_back(type, std::move(profile));
+      clocks.back().calibrate(function.getBody().front());
+    }
+    return success();
+  }
+
+  void annotate(Block &block, ArrayRef<Clock> clocks) {
+    Builder builder(&getContext());
+    llvm::DenseSet<Value> gradients = valuesWithGradient(block), kept;
+    bool warned = false;
+    for (Operation &op : block) {
+      if (!ox::isNode(&op) || op.getName().getStringRef() == "onnx.Constant")
+        continue;
+      if (hasOpenShape(op) && !warned) {
+        warned = true;
+        op.emitWarning("sizes that depend on data count as 1 in costs, the "
+                       "first is that of '")
+            << nodeName(&op) << "'";
+      }
+      bool differentiated = llvm::any_of(op.getResults(), [&](Value result) {
+        return gradients.contains(result);
+      });
+      hh::OpWork work = ox::workOf(&op);
+      int64_t keptBytes = 0;
+      if (differentiated && op.getNumRegions() > 0)
+        keptBytes = work.keptBytes;
+      else if (differentiated)
+        for (Value value : ox::keptValues(&op))
+          if (kept.insert(ox::storageOf(value)).second)
+            keptBytes += ox::bytesOf(value.getType());
+      SmallVector<NamedAttribute> seconds;
+      for (const Clock &clock : clocks) {
+        Times times = clock.timesOf(&op);
+        seconds.push_back(builder.getNamedAttr(
+            clock.type.name,
+            builder.getDenseF64ArrayAttr(
+                {times.forward, differentiated ? times.backward : 0.0})));
+      }
+      op.setAttr(hh::costAttrName,
+                 hh::CostAttr::get(
+                     &getContext(), static_cast<int64_t>(work.forwardFlops),
+                     work.movedBytes, keptBytes, work.parameterBytes,
+                     builder.getDictionaryAttr(seconds)));
+    }
+  }
+};
+} // namespace

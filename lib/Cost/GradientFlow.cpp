@@ -1,0 +1,32 @@
+//===- GradientFlow.cpp - what a training step differentiates -------------===//
+
+#include "hethub/Cost/GradientFlow.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+using namespace mlir;
+
+static bool isFloat(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped && isa<FloatType, ComplexType>(shaped.getElementType());
+}
+
+llvm::DenseSet<Value> hethub::cost::valuesWithGradient(Block &block) {
+  llvm::DenseSet<Value> values;
+  for (Operation &op : block) {
+    bool reached = op.getName().getStringRef() == "hh.get_parameter";
+    // Sub-graphs read outer values without listing them as operands.
+    op.walk([&](Operation *inner) {
+      reached |= llvm::any_of(inner->getOperands(), [&](Value operand) {
+        return values.contains(operand);
+      });
+    });
+    if (!reached)
+      continue;
+    for (Value result : op.getResults())
+      if (isFloat(result.getType()))
+        values.insert(result);
+  }
+  return values;
+}

@@ -1,0 +1,37 @@
+//===- RaisePatterns.cpp - decomposed forms back into one operator --------===//
+
+#include "Match.h"
+
+#include "hethub/Dialect/ONNX/Transforms/Passes.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace hethub::ox {
+#define GEN_PASS_DEF_RAISEPATTERNS
+#include "hethub/Dialect/ONNX/Transforms/Passes.h.inc"
+} // namespace hethub::ox
+
+using namespace mlir;
+using namespace hethub;
+
+namespace {
+struct RaisePatterns : ox::impl::RaisePatternsBase<RaisePatterns> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    ox::raise::addActivationPatterns(patterns);
+    ox::raise::addNormalizationPatterns(patterns);
+    ox::raise::addGroupNormalizationPatterns(patterns);
+    ox::raise::addAttentionPatterns(patterns);
+    ox::raise::addRotaryEmbeddingPatterns(patterns);
+    ox::raise::addLinearPatterns(patterns);
+    // Operands before users, so that a form is seen whole; blocks stay as they
+    // are.
+    GreedyRewriteConfig config;
+    config.setUseTopDownTraversal(true).setRegionSimplificationLevel(
+        GreedySimplifyRegionLevel::Disabled);
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+} // namespace
