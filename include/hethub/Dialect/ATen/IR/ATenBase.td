@@ -47,6 +47,10 @@ class ATen_Op<string mnemonic, list<Trait> traits = []>
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "::mlir::ValueRange":$values), [{
+    $_state.addOperands(values);
+    $_state.addTypes(types);
+  }]>];
   let extraClassDefinition = [{
     ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &result) {
       return ::hethub::aten::parseCall(parser, result, getCallLayout());

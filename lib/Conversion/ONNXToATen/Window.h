@@ -1,0 +1,34 @@
+//===- Window.h - sliding windows of convolutions and pools ----*- C++ -*-===//
+
+#ifndef HETHUB_LIB_CONVERSION_ONNXTOATEN_WINDOW_H
+#define HETHUB_LIB_CONVERSION_ONNXTOATEN_WINDOW_H
+
+#include "Lowering.h"
+
+namespace hethub {
+
+/// Geometry of a window over the spatial axes, auto_pad resolved.
+struct Window {
+  Dims kernel, strides, dilations, before, after;
+
+  size_t axes() const { return kernel.size(); }
+  int64_t extent(size_t axis) const {
+    return (kernel[axis] - 1) * dilations[axis] + 1;
+  }
+  bool symmetric() const { return before == after; }
+};
+
+/// Reads kernel_shape (or `kernel` where the attribute is absent), strides,
+/// dilations, pads and auto_pad. Padding of SAME_* follows from the sizes of
+/// input and output.
+Window readWindow(Lowering &l, llvm::ArrayRef<int64_t> input,
+                  llvm::ArrayRef<int64_t> output,
+                  llvm::ArrayRef<int64_t> kernel = {});
+
+/// `values` of the spatial axes with two zeros in front, for batch and
+/// channels.
+Dims withOuterAxes(llvm::ArrayRef<int64_t> values);
+
+} // namespace hethub
+
+#endif // HETHUB_LIB_CONVERSION_ONNXTOATEN_WINDOW_H
