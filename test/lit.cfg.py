@@ -1,0 +1,34 @@
+"""lit: the .mlir and .test files under test/. Python tests there belong to pytest.
+
+HETHUB_ROUND_TRIP=1 makes every hh-opt of the suite also print and parse what it read (text and bytecode).
+"""
+
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+from lit.llvm.subst import ToolSubst
+
+config.name = "HetHub"
+config.test_format = lit.formats.ShTest(execute_external=not llvm_config.use_lit_shell)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Backend", "EndToEnd", "Inputs", "Python", "Runtime", "support"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.hethub_build_dir, "test")
+
+llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "TMPDIR"])
+llvm_config.use_default_substitutions()
+
+round_trip = ["--verify-roundtrip"] if os.environ.get("HETHUB_ROUND_TRIP") else []
+tools = [
+    ToolSubst("hh-opt", extra_args=round_trip, unresolved="ignore"),
+    ToolSubst("hh-translate", unresolved="ignore"),
+    ToolSubst("hh-compile", unresolved="ignore"),
+    ToolSubst("hh-plan", unresolved="ignore"),
+    ToolSubst("%python", command=config.hethub_python, unresolved="ignore"),
+]
+llvm_config.add_tool_substitutions(tools, [config.hethub_tools_dir, config.llvm_tools_dir])
+config.substitutions.append(("%source", config.hethub_source_dir))
+
+if lit_config.params.get("wide"):
+    config.available_features.add("wide")
