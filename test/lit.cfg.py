@@ -10,7 +10,7 @@ from lit.llvm import llvm_config
 from lit.llvm.subst import ToolSubst
 
 config.name = "HetHub"
-config.test_format = lit.formats.ShTest(execute_external=not llvm_config.use_lit_shell)
+config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Backend", "EndToEnd", "Inputs", "Python", "Runtime", "support"]
 config.test_source_root = os.path.dirname(__file__)
