@@ -58,14 +58,12 @@ constexpr int chains = 10, rounds = 20000;
   for (int round = 0; round < rounds; ++round)                                 \
     _Pragma("GCC unroll 10") for (int chain = 0; chain < chains; ++chain)      \
         accumulators[chain] = accumulators[chain] * factor + term;             \
-  for (Vector & accumulator : accumulators)                                    \
+  for (Vector &accumulator : accumulators)                                     \
     asm volatile("" : : "m"(accumulator));
 
 void multiplyAddsPlain() { MULTIPLY_ADDS(4) }
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void multiplyAddsAVX2() {
-  MULTIPLY_ADDS(8)
-}
+__attribute__((target("avx2,fma"))) void multiplyAddsAVX2() { MULTIPLY_ADDS(8) }
 __attribute__((target("avx512f"))) void multiplyAddsAVX512() {
   MULTIPLY_ADDS(16)
 }

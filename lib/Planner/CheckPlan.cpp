@@ -1,4 +1,5 @@
-// A stage map that a user wrote: everything wrong with it at once, or its costs.
+// A stage map that a user wrote: everything wrong with it at once, or its
+// costs.
 #include "hethub/Planner/Planner.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -15,12 +16,14 @@ namespace {
 
 class Checker {
 public:
-  Checker(const Graph &graph, const cluster::Cluster &cluster) : graph(graph), cluster(cluster) {}
+  Checker(const Graph &graph, const cluster::Cluster &cluster)
+      : graph(graph), cluster(cluster) {}
 
   Error errors = Error::success();
 
   void fail(const Twine &message) {
-    errors = joinErrors(std::move(errors), createStringError(inconvertibleErrorCode(), message));
+    errors = joinErrors(std::move(errors),
+                        createStringError(inconvertibleErrorCode(), message));
   }
 
   Plan read(ArrayRef<StageRequest> requests) {
@@ -42,24 +45,27 @@ public:
         stage.deviceType = *type;
         used[*type] += uint64_t(request.replicas) * request.tensorParallel;
       } else {
-        fail(where + ": the device type must be one of the cluster, got: '" + request.deviceType + "'");
+        fail(where + ": the device type must be one of the cluster, got: '" +
+             request.deviceType + "'");
       }
       if (request.replicas < 1)
         fail(where + ": replicas must be at least 1, got: 0");
       if (request.tensorParallel != 1)
-        fail(where + ": tensor_parallel must be 1, got: " + Twine(request.tensorParallel));
+        fail(where + ": tensor_parallel must be 1, got: " +
+             Twine(request.tensorParallel));
       if (request.nodes.empty())
         fail(where + ": a stage must have at least one operation, got: none");
       for (const std::string &name : request.nodes) {
         auto found = indices.find(name);
         if (found == indices.end()) {
-          fail(where + ": operations must be those of the model, got: '" + name + "'");
+          fail(where + ": operations must be those of the model, got: '" +
+               name + "'");
           continue;
         }
         int &stageOfNode = stageOf[found->second];
         if (stageOfNode >= 0) {
-          fail(where + ": an operation must stand in one stage, got: '" + name + "', which stage " +
-               Twine(stageOfNode) + " has");
+          fail(where + ": an operation must stand in one stage, got: '" + name +
+               "', which stage " + Twine(stageOfNode) + " has");
           continue;
         }
         stageOfNode = number;
@@ -69,8 +75,9 @@ public:
     }
     for (unsigned type = 0; type < used.size(); ++type)
       if (used[type] > cluster.types[type].count)
-        fail("stages must use at most the " + Twine(cluster.types[type].count) + " devices of type '" +
-             cluster.types[type].name + "', got: " + Twine(used[type]));
+        fail("stages must use at most the " + Twine(cluster.types[type].count) +
+             " devices of type '" + cluster.types[type].name +
+             "', got: " + Twine(used[type]));
     checkNodes();
     return plan;
   }
@@ -79,31 +86,36 @@ private:
   void checkNodes() {
     for (unsigned index = 0; index < graph.nodes.size(); ++index)
       if (stageOf[index] < 0)
-        fail("every operation must stand in a stage, got none for: '" + graph.nodes[index].name + "'");
+        fail("every operation must stand in a stage, got none for: '" +
+             graph.nodes[index].name + "'");
     for (const Tensor &tensor : graph.tensors)
       for (unsigned consumer : tensor.consumers) {
         int from = stageOf[tensor.producer], to = stageOf[consumer];
         if (from < 0 || to < 0)
           continue;
         if (to < from)
-          fail("values must flow to later stages, got: '" + tensor.name + "' from '" +
-               graph.nodes[tensor.producer].name + "' in stage " + Twine(from) + " to '" + graph.nodes[consumer].name +
+          fail("values must flow to later stages, got: '" + tensor.name +
+               "' from '" + graph.nodes[tensor.producer].name + "' in stage " +
+               Twine(from) + " to '" + graph.nodes[consumer].name +
                "' in stage " + Twine(to));
         else if (to != from && !tensor.cuttable)
-          fail("only tensors may cross stages, got: '" + tensor.name + "' from stage " + Twine(from) + " to stage " +
-               Twine(to));
+          fail("only tensors may cross stages, got: '" + tensor.name +
+               "' from stage " + Twine(from) + " to stage " + Twine(to));
       }
     std::vector<std::pair<int, unsigned>> groups; // group, first node
     for (unsigned index = 0; index < graph.nodes.size(); ++index) {
       int group = graph.nodes[index].group;
       if (group < 0)
         continue;
-      auto found = llvm::find_if(groups, [&](auto &entry) { return entry.first == group; });
+      auto found = llvm::find_if(
+          groups, [&](auto &entry) { return entry.first == group; });
       if (found == groups.end())
         groups.emplace_back(group, index);
-      else if (stageOf[index] >= 0 && stageOf[found->second] >= 0 && stageOf[index] != stageOf[found->second])
-        fail("operations '" + graph.nodes[found->second].name + "' and '" + graph.nodes[index].name +
-             "' must stand in one stage, got: " + Twine(stageOf[found->second]) + " and " + Twine(stageOf[index]));
+      else if (stageOf[index] >= 0 && stageOf[found->second] >= 0 &&
+               stageOf[index] != stageOf[found->second])
+        fail("operations '" + graph.nodes[found->second].name + "' and '" +
+             graph.nodes[index].name + "' must stand in one stage, got: " +
+             Twine(stageOf[found->second]) + " and " + Twine(stageOf[index]));
     }
   }
 
@@ -114,7 +126,8 @@ private:
 
 } // namespace
 
-Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster, ArrayRef<StageRequest> stages,
+Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
+                         ArrayRef<StageRequest> stages,
                          const Options &options) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
     return error;
@@ -132,19 +145,21 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster, Ar
         if (!std::isfinite(operation.forwardSeconds[stage.deviceType]) ||
             (options.training && !operation.backwardSeconds.empty() &&
              !std::isfinite(operation.backwardSeconds[stage.deviceType])))
-          checker.fail("stage " + Twine(number) + ": operations must be able to run on device type '" + type +
-                       "', got: '" + operation.name + "'");
+          checker.fail("stage " + Twine(number) +
+                       ": operations must be able to run on device type '" +
+                       type + "', got: '" + operation.name + "'");
       }
     }
     if (stage.memoryLimit > 0 && stage.memoryBytes > stage.memoryLimit)
-      checker.fail("stage " + Twine(number) + " must fit in the " + Twine(stage.memoryLimit) +
-                   " bytes of device type '" + type + "', got: " + Twine(stage.memoryBytes) + " bytes, " +
+      checker.fail("stage " + Twine(number) + " must fit in the " +
+                   Twine(stage.memoryLimit) + " bytes of device type '" + type +
+                   "', got: " + Twine(stage.memoryBytes) + " bytes, " +
                    Twine(stage.memoryBytes - stage.memoryLimit) + " too many");
   }
   if (checker.errors)
     return std::move(checker.errors);
-  plan.lowerBoundSeconds = std::min(
-      plan.stepSeconds, lowerBoundSeconds(graph, cluster, options));
+  plan.lowerBoundSeconds =
+      std::min(plan.stepSeconds, lowerBoundSeconds(graph, cluster, options));
   plan.orderBoundSeconds = plan.lowerBoundSeconds;
   return plan;
 }

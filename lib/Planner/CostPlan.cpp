@@ -1,4 +1,5 @@
-// The figures of a given plan: times, messages, microbatches in flight, memory, step time.
+// The figures of a given plan: times, messages, microbatches in flight, memory,
+// step time.
 #include "hethub/Planner/Plan.h"
 
 #include <algorithm>
@@ -8,13 +9,15 @@ using namespace llvm;
 
 namespace hethub::planner {
 
-static int64_t memoryLimitOf(const cluster::Cluster &cluster, const Options &options, unsigned type) {
+static int64_t memoryLimitOf(const cluster::Cluster &cluster,
+                             const Options &options, unsigned type) {
   if (type < options.memoryLimits.size() && options.memoryLimits[type] > 0)
     return options.memoryLimits[type];
   return cluster.types[type].memoryBytes;
 }
 
-static void costCompute(const Graph &graph, const Options &options, Stage &stage) {
+static void costCompute(const Graph &graph, const Options &options,
+                        Stage &stage) {
   stage.forwardSeconds = stage.backwardSeconds = 0;
   stage.parameterBytes = stage.activationBytes = stage.workspaceBytes = 0;
   for (unsigned index : stage.nodes) {
@@ -30,7 +33,8 @@ static void costCompute(const Graph &graph, const Options &options, Stage &stage
   }
 }
 
-static void costMessages(const Graph &graph, const cluster::Cluster &cluster, ArrayRef<unsigned> stageOf, Plan &plan) {
+static void costMessages(const Graph &graph, const cluster::Cluster &cluster,
+                         ArrayRef<unsigned> stageOf, Plan &plan) {
   plan.messages.clear();
   std::vector<unsigned> receivers;
   for (unsigned index = 0; index < graph.tensors.size(); ++index) {
@@ -41,12 +45,15 @@ static void costMessages(const Graph &graph, const cluster::Cluster &cluster, Ar
       if (stageOf[consumer] != from)
         receivers.push_back(stageOf[consumer]);
     std::sort(receivers.begin(), receivers.end());
-    receivers.erase(std::unique(receivers.begin(), receivers.end()), receivers.end());
+    receivers.erase(std::unique(receivers.begin(), receivers.end()),
+                    receivers.end());
     for (unsigned to : receivers) {
       Message message{index, from, to, tensor.bytes, 0, false};
       unsigned toType = plan.stages[to].deviceType;
-      message.seconds = cluster.transferSeconds(plan.stages[from].deviceType, toType, tensor.bytes);
-      const std::vector<double> &clone = graph.nodes[tensor.producer].cloneSeconds;
+      message.seconds = cluster.transferSeconds(plan.stages[from].deviceType,
+                                                toType, tensor.bytes);
+      const std::vector<double> &clone =
+          graph.nodes[tensor.producer].cloneSeconds;
       if (!clone.empty() && clone[toType] < message.seconds) {
         message.cloned = true;
         message.seconds = clone[toType];
@@ -58,11 +65,13 @@ static void costMessages(const Graph &graph, const cluster::Cluster &cluster, Ar
       plan.messages.push_back(message);
     }
   }
-  std::stable_sort(plan.messages.begin(), plan.messages.end(),
-                   [](const Message &a, const Message &b) { return a.toStage < b.toStage; });
+  std::stable_sort(
+      plan.messages.begin(), plan.messages.end(),
+      [](const Message &a, const Message &b) { return a.toStage < b.toStage; });
 }
 
-void costPlan(const Graph &graph, const cluster::Cluster &cluster, const Options &options, Plan &plan) {
+void costPlan(const Graph &graph, const cluster::Cluster &cluster,
+              const Options &options, Plan &plan) {
   plan.microbatches = options.microbatches;
   plan.training = options.training;
   std::vector<unsigned> stageOf(graph.nodes.size(), 0);
@@ -88,25 +97,35 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster, const Options
       plan.stages[stage].parameterBytes += parameter.bytes;
   }
 
-  // T = sum(f + b) + 2 sum c + (m - 1) max(f + b); inference sends forward only.
+  // T = sum(f + b) + 2 sum c + (m - 1) max(f + b); inference sends forward
+  // only.
   double sum = 0;
   plan.bottleneckSeconds = 0;
   for (const Stage &stage : plan.stages) {
-    sum += stage.forwardSeconds + stage.backwardSeconds + (options.training ? 2 : 1) * stage.receiveSeconds;
+    sum += stage.forwardSeconds + stage.backwardSeconds +
+           (options.training ? 2 : 1) * stage.receiveSeconds;
     plan.bottleneckSeconds = std::max(plan.bottleneckSeconds, stage.load());
   }
-  plan.stepSeconds = sum + (double(options.microbatches) - 1) * plan.bottleneckSeconds;
+  plan.stepSeconds =
+      sum + (double(options.microbatches) - 1) * plan.bottleneckSeconds;
 
-  // In flight, from the last stage: K = K' + 1 + ceil(2 c / bottleneck), never more than there are microbatches.
+  // In flight, from the last stage: K = K' + 1 + ceil(2 c / bottleneck), never
+  // more than there are microbatches.
   double inFlight = 1;
   for (unsigned index = plan.stages.size(); index-- > 0;) {
     Stage &stage = plan.stages[index];
-    stage.inFlight = options.training ? unsigned(std::min<double>(inFlight, options.microbatches)) : 1;
+    stage.inFlight =
+        options.training
+            ? unsigned(std::min<double>(inFlight, options.microbatches))
+            : 1;
     double hop = stage.receiveSeconds;
-    inFlight += 1 + (plan.bottleneckSeconds > 0 ? std::ceil(2 * hop / plan.bottleneckSeconds) : 0);
+    inFlight += 1 + (plan.bottleneckSeconds > 0
+                         ? std::ceil(2 * hop / plan.bottleneckSeconds)
+                         : 0);
     double factor = options.training ? options.parameterMemoryFactor : 1;
-    stage.memoryBytes = int64_t(std::ceil(factor * double(stage.parameterBytes))) +
-                        int64_t(stage.inFlight) * stage.activationBytes + stage.workspaceBytes;
+    stage.memoryBytes =
+        int64_t(std::ceil(factor * double(stage.parameterBytes))) +
+        int64_t(stage.inFlight) * stage.activationBytes + stage.workspaceBytes;
     stage.memoryLimit = memoryLimitOf(cluster, options, stage.deviceType);
   }
 }

@@ -1,4 +1,5 @@
-// A* over partial plans. The estimate never exceeds the truth, so the first complete plan taken from the queue is the best.
+// A* over partial plans. The estimate never exceeds the truth, so the first
+// complete plan taken from the queue is the best.
 #include "ExactSearch.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace hethub::planner {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Extensions of partial plans that are looked at before the search gives up and reports the bound that it has.
+/// Extensions of partial plans that are looked at before the search gives up
+/// and reports the bound that it has.
 static constexpr uint64_t workLimit = 300'000'000;
 
 Plan makePlan(const Slices &slices) {
@@ -52,9 +54,10 @@ struct Partial {
   double sum = 0;        ///< work, messages and penalties so far
   double bottleneck = 0; ///< largest load so far
   unsigned end = 0;
-  unsigned type = 0;  ///< of the last stage
-  unsigned used = 0;  ///< set of devices
-  unsigned inFlight;  ///< most microbatches that the last stage may have in flight
+  unsigned type = 0; ///< of the last stage
+  unsigned used = 0; ///< set of devices
+  unsigned
+      inFlight; ///< most microbatches that the last stage may have in flight
   int parent = -1;
 };
 
@@ -63,14 +66,17 @@ struct Entry {
   unsigned end; // further first among equals
   int partial;
   bool operator<(const Entry &other) const {
-    return estimate != other.estimate ? estimate > other.estimate : end < other.end;
+    return estimate != other.estimate ? estimate > other.estimate
+                                      : end < other.end;
   }
 };
 
 } // namespace
 
-double searchExactly(const SliceCosts &costs, const DeviceSets &sets, const SliceTable &table, double bound, double low,
-                     unsigned maxStages, unsigned exactStages, Incumbent &incumbent) {
+double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
+                     const SliceTable &table, double bound, double low,
+                     unsigned maxStages, unsigned exactStages,
+                     Incumbent &incumbent) {
   const unsigned n = costs.nodeCount, types = costs.typeCount;
   const unsigned most = costs.tracksInFlight ? costs.options.microbatches : 1;
   const double repeats = double(costs.options.microbatches) - 1;
@@ -98,15 +104,21 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets, const Slic
       stages.emplace_back(partials[index].end, partials[index].type);
     std::reverse(stages.begin(), stages.end());
     live.assign(costs.liveAt(begin).begin(), costs.liveAt(begin).end());
-    std::sort(live.begin(), live.end(), [](const LiveTensor &a, const LiveTensor &b) { return a.nextUse < b.nextUse; });
+    std::sort(live.begin(), live.end(),
+              [](const LiveTensor &a, const LiveTensor &b) {
+                return a.nextUse < b.nextUse;
+              });
     typeAt.clear();
     for (const LiveTensor &tensor : live)
-      typeAt.push_back(std::upper_bound(stages.begin(), stages.end(), std::make_pair(tensor.producer, ~0u))->second);
+      typeAt.push_back(std::upper_bound(stages.begin(), stages.end(),
+                                        std::make_pair(tensor.producer, ~0u))
+                           ->second);
 
     const unsigned stageCount = sets.total(current.used) + 1;
     ArrayRef<Segment> segments = costs.segmentsOf(begin);
     for (unsigned type = 0; type < types; ++type) {
-      if (sets.count(current.used, type) == sets.count(sets.all(), type) || stageCount > maxStages)
+      if (sets.count(current.used, type) == sets.count(sets.all(), type) ||
+          stageCount > maxStages)
         continue;
       const unsigned used = sets.add(current.used, type);
       const unsigned available = sets.all() - used;
@@ -117,14 +129,17 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets, const Slic
       for (unsigned end = begin + 1; end <= furthest; ++end) {
         for (; next < live.size() && live[next].nextUse < end; ++next)
           received += costs.price(live[next].tensor, typeAt[next], type);
-        while (segment + 1 < segments.size() && segments[segment + 1].begin <= end)
+        while (segment + 1 < segments.size() &&
+               segments[segment + 1].begin <= end)
           ++segment;
-        if (end < n ? !costs.cutAllowed[end] || stageCount == maxStages : exactStages && stageCount != exactStages)
+        if (end < n ? !costs.cutAllowed[end] || stageCount == maxStages
+                    : exactStages && stageCount != exactStages)
           continue;
         unsigned inFlight = most;
         if (costs.tracksInFlight) {
           if (begin > 0 && current.inFlight < most) {
-            double rest = double(current.inFlight) - 1 - (bound > 0 ? std::ceil(2 * received / bound) : 0);
+            double rest = double(current.inFlight) - 1 -
+                          (bound > 0 ? std::ceil(2 * received / bound) : 0);
             if (rest < 1)
               continue;
             inFlight = unsigned(rest);
@@ -135,7 +150,8 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets, const Slic
         }
         double load = costs.load(type, begin, end);
         Partial extended;
-        extended.sum = current.sum + load + costs.messageFactor * received + table.cutPenalty(begin);
+        extended.sum = current.sum + load + costs.messageFactor * received +
+                       table.cutPenalty(begin);
         extended.bottleneck = std::max(current.bottleneck, load);
         extended.end = end;
         extended.type = type;
@@ -145,9 +161,13 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets, const Slic
         double rest = end == n ? 0 : infinity;
         if (end < n)
           for (unsigned following = 0; following < types; ++following)
-            rest = std::min(rest, table.remaining(available, inFlight, type, following, end) +
-                                      costs.messageFactor * costs.correction(segments[segment], type, following));
-        double estimate = extended.sum + rest + repeats * std::max(extended.bottleneck, low);
+            rest = std::min(
+                rest,
+                table.remaining(available, inFlight, type, following, end) +
+                    costs.messageFactor *
+                        costs.correction(segments[segment], type, following));
+        double estimate =
+            extended.sum + rest + repeats * std::max(extended.bottleneck, low);
         if (!(estimate < incumbent.threshold()))
           continue;
         if (end == n) {

@@ -1,4 +1,5 @@
-// Best-first search over plans from the first stage on, with the slice table as its estimate of the rest.
+// Best-first search over plans from the first stage on, with the slice table as
+// its estimate of the rest.
 #ifndef HETHUB_LIB_PLANNER_EXACTSEARCH_H
 #define HETHUB_LIB_PLANNER_EXACTSEARCH_H
 
@@ -9,13 +10,17 @@ namespace hethub::planner {
 /// The objective of whole plans, and the best one so far.
 class Incumbent {
 public:
-  Incumbent(const SliceCosts &costs, const SliceTable &table, const cluster::Cluster &cluster)
+  Incumbent(const SliceCosts &costs, const SliceTable &table,
+            const cluster::Cluster &cluster)
       : costs(costs), table(table), cluster(cluster) {}
 
-  /// Costs the plan exactly; keeps it if it fits in memory and is better. Returns whether it fits.
+  /// Costs the plan exactly; keeps it if it fits in memory and is better.
+  /// Returns whether it fits.
   bool consider(const Slices &slices);
 
-  double objective = std::numeric_limits<double>::infinity(); ///< step time and penalties of cuts
+  double objective =
+      std::numeric_limits<double>::infinity(); ///< step time and penalties of
+                                               ///< cuts
   Slices slices;
 
   /// Values at or above this are no improvement.
@@ -30,11 +35,15 @@ private:
 /// A plan of the slices, not yet costed.
 Plan makePlan(const Slices &slices);
 
-/// Searches all plans with bottleneck in (low, bound of the table]. Types of all earlier stages are known here, so messages that
-/// pass over stages are charged exactly; the table's values, which are lower bounds, direct the search and end it.
-/// Returns a lower bound on the objective of every plan in the interval that is not worse than the incumbent.
-double searchExactly(const SliceCosts &costs, const DeviceSets &sets, const SliceTable &table, double bound, double low,
-                     unsigned maxStages, unsigned exactStages, Incumbent &incumbent);
+/// Searches all plans with bottleneck in (low, bound of the table]. Types of
+/// all earlier stages are known here, so messages that pass over stages are
+/// charged exactly; the table's values, which are lower bounds, direct the
+/// search and end it. Returns a lower bound on the objective of every plan in
+/// the interval that is not worse than the incumbent.
+double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
+                     const SliceTable &table, double bound, double low,
+                     unsigned maxStages, unsigned exactStages,
+                     Incumbent &incumbent);
 
 } // namespace hethub::planner
 

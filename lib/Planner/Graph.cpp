@@ -15,14 +15,17 @@ static Error fail(const Twine &message) {
 }
 
 /// `infinite`: infinity is a legal entry ("cannot be done there").
-static Error checkSeconds(const Node &node, StringRef what, const std::vector<double> &seconds, unsigned typeCount,
-                          bool mayBeEmpty) {
+static Error checkSeconds(const Node &node, StringRef what,
+                          const std::vector<double> &seconds,
+                          unsigned typeCount, bool mayBeEmpty) {
   if (seconds.size() != typeCount && !(mayBeEmpty && seconds.empty()))
-    return fail("operation '" + node.name + "': " + what + " must have one entry for each of the " + Twine(typeCount) +
+    return fail("operation '" + node.name + "': " + what +
+                " must have one entry for each of the " + Twine(typeCount) +
                 " device types, got: " + Twine(seconds.size()));
   for (double value : seconds)
     if (std::isnan(value) || value < 0)
-      return fail("operation '" + node.name + "': " + what + " must be at least 0, got: " + Twine(std::to_string(value)));
+      return fail("operation '" + node.name + "': " + what +
+                  " must be at least 0, got: " + Twine(std::to_string(value)));
   return Error::success();
 }
 
@@ -32,43 +35,59 @@ Error verifyGraph(const Graph &graph, unsigned typeCount) {
   StringSet<> names;
   for (const Node &node : graph.nodes) {
     if (!names.insert(node.name).second)
-      return fail("operation names must be unique, got twice: '" + node.name + "'");
-    if (Error error = checkSeconds(node, "forward seconds", node.forwardSeconds, typeCount, false))
+      return fail("operation names must be unique, got twice: '" + node.name +
+                  "'");
+    if (Error error = checkSeconds(node, "forward seconds", node.forwardSeconds,
+                                   typeCount, false))
       return error;
-    if (Error error = checkSeconds(node, "backward seconds", node.backwardSeconds, typeCount, true))
+    if (Error error = checkSeconds(node, "backward seconds",
+                                   node.backwardSeconds, typeCount, true))
       return error;
-    if (Error error = checkSeconds(node, "clone seconds", node.cloneSeconds, typeCount, true))
+    if (Error error = checkSeconds(node, "clone seconds", node.cloneSeconds,
+                                   typeCount, true))
       return error;
-    for (int64_t bytes : {node.parameterBytes, node.activationBytes, node.workspaceBytes})
+    for (int64_t bytes :
+         {node.parameterBytes, node.activationBytes, node.workspaceBytes})
       if (bytes < 0)
-        return fail("operation '" + node.name + "': bytes must be at least 0, got: " + Twine(bytes));
+        return fail("operation '" + node.name +
+                    "': bytes must be at least 0, got: " + Twine(bytes));
     bool runs = false;
     for (unsigned type = 0; type < typeCount; ++type)
       runs |= std::isfinite(node.forwardSeconds[type]) &&
-              (node.backwardSeconds.empty() || std::isfinite(node.backwardSeconds[type]));
+              (node.backwardSeconds.empty() ||
+               std::isfinite(node.backwardSeconds[type]));
     if (!runs)
-      return fail("operation '" + node.name + "' must be able to run on some device type, got: none");
+      return fail("operation '" + node.name +
+                  "' must be able to run on some device type, got: none");
   }
   for (const Tensor &tensor : graph.tensors) {
     if (tensor.bytes < 0)
-      return fail("value '" + tensor.name + "': bytes must be at least 0, got: " + Twine(tensor.bytes));
+      return fail("value '" + tensor.name +
+                  "': bytes must be at least 0, got: " + Twine(tensor.bytes));
     if (tensor.producer >= graph.nodes.size())
-      return fail("value '" + tensor.name + "': the producer must be an operation, got: " + Twine(tensor.producer));
+      return fail("value '" + tensor.name +
+                  "': the producer must be an operation, got: " +
+                  Twine(tensor.producer));
     for (unsigned consumer : tensor.consumers) {
       if (consumer >= graph.nodes.size())
-        return fail("value '" + tensor.name + "': consumers must be operations, got: " + Twine(consumer));
+        return fail("value '" + tensor.name +
+                    "': consumers must be operations, got: " + Twine(consumer));
       if (consumer <= tensor.producer)
-        return fail("value '" + tensor.name + "': operations must stand in topological order, got: '" +
-                    graph.nodes[consumer].name + "', which reads what '" + graph.nodes[tensor.producer].name +
-                    "' makes, before it");
+        return fail("value '" + tensor.name +
+                    "': operations must stand in topological order, got: '" +
+                    graph.nodes[consumer].name + "', which reads what '" +
+                    graph.nodes[tensor.producer].name + "' makes, before it");
     }
   }
   for (const SharedParameter &parameter : graph.sharedParameters) {
     if (parameter.bytes < 0)
-      return fail("parameter '" + parameter.name + "': bytes must be at least 0, got: " + Twine(parameter.bytes));
+      return fail(
+          "parameter '" + parameter.name +
+          "': bytes must be at least 0, got: " + Twine(parameter.bytes));
     for (unsigned user : parameter.users)
       if (user >= graph.nodes.size())
-        return fail("parameter '" + parameter.name + "': users must be operations, got: " + Twine(user));
+        return fail("parameter '" + parameter.name +
+                    "': users must be operations, got: " + Twine(user));
   }
   return Error::success();
 }

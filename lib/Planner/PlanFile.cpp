@@ -8,34 +8,37 @@ using namespace llvm;
 
 namespace hethub::planner {
 
-json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster, const Plan &plan) {
+json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
+                       const Plan &plan) {
   json::Array stages, messages, notes;
   for (const Stage &stage : plan.stages) {
     json::Array nodes;
     for (unsigned node : stage.nodes)
       nodes.push_back(graph.nodes[node].name);
-    stages.push_back(json::Object{{"device_type", cluster.types[stage.deviceType].name},
-                                  {"replicas", stage.replicas},
-                                  {"tensor_parallel", stage.tensorParallel},
-                                  {"forward_seconds", stage.forwardSeconds},
-                                  {"backward_seconds", stage.backwardSeconds},
-                                  {"receive_seconds", stage.receiveSeconds},
-                                  {"receive_bytes", stage.receiveBytes},
-                                  {"in_flight", stage.inFlight},
-                                  {"parameter_bytes", stage.parameterBytes},
-                                  {"activation_bytes", stage.activationBytes},
-                                  {"workspace_bytes", stage.workspaceBytes},
-                                  {"memory_bytes", stage.memoryBytes},
-                                  {"memory_limit_bytes", stage.memoryLimit},
-                                  {"nodes", std::move(nodes)}});
+    stages.push_back(
+        json::Object{{"device_type", cluster.types[stage.deviceType].name},
+                     {"replicas", stage.replicas},
+                     {"tensor_parallel", stage.tensorParallel},
+                     {"forward_seconds", stage.forwardSeconds},
+                     {"backward_seconds", stage.backwardSeconds},
+                     {"receive_seconds", stage.receiveSeconds},
+                     {"receive_bytes", stage.receiveBytes},
+                     {"in_flight", stage.inFlight},
+                     {"parameter_bytes", stage.parameterBytes},
+                     {"activation_bytes", stage.activationBytes},
+                     {"workspace_bytes", stage.workspaceBytes},
+                     {"memory_bytes", stage.memoryBytes},
+                     {"memory_limit_bytes", stage.memoryLimit},
+                     {"nodes", std::move(nodes)}});
   }
   for (const Message &message : plan.messages)
-    messages.push_back(json::Object{{"value", graph.tensors[message.tensor].name},
-                                    {"from_stage", message.fromStage},
-                                    {"to_stage", message.toStage},
-                                    {"bytes", message.bytes},
-                                    {"seconds", message.seconds},
-                                    {"cloned", message.cloned}});
+    messages.push_back(
+        json::Object{{"value", graph.tensors[message.tensor].name},
+                     {"from_stage", message.fromStage},
+                     {"to_stage", message.toStage},
+                     {"bytes", message.bytes},
+                     {"seconds", message.seconds},
+                     {"cloned", message.cloned}});
   for (const std::string &note : plan.notes)
     notes.push_back(note);
   return json::Object{{"version", 1},
@@ -52,15 +55,20 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster, cons
                       {"messages", std::move(messages)}};
 }
 
-std::string planToText(const Graph &graph, const cluster::Cluster &cluster, const Plan &plan) {
+std::string planToText(const Graph &graph, const cluster::Cluster &cluster,
+                       const Plan &plan) {
   std::string text;
   raw_string_ostream stream(text);
   stream << formatv("{0:2}", planToJSON(graph, cluster, plan)) << "\n";
   return text;
 }
 
-Expected<std::vector<StageRequest>> parseStageMap(StringRef text, StringRef fileName) {
-  auto fail = [&](const Twine &message) { return createStringError(inconvertibleErrorCode(), fileName + ": " + message); };
+Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
+                                                  StringRef fileName) {
+  auto fail = [&](const Twine &message) {
+    return createStringError(inconvertibleErrorCode(),
+                             fileName + ": " + message);
+  };
   Expected<json::Value> root = json::parse(text);
   if (!root)
     return fail("not JSON: " + toString(root.takeError()));
@@ -84,12 +92,15 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text, StringRef file
     if (!type)
       return fail(where + ": device_type must be a string");
     request.deviceType = type->str();
-    for (auto [key, field] : {std::pair<StringRef, unsigned *>{"replicas", &request.replicas},
-                              std::pair<StringRef, unsigned *>{"tensor_parallel", &request.tensorParallel}})
+    for (auto [key, field] :
+         {std::pair<StringRef, unsigned *>{"replicas", &request.replicas},
+          std::pair<StringRef, unsigned *>{"tensor_parallel",
+                                           &request.tensorParallel}})
       if (const json::Value *value = stage->get(key)) {
         std::optional<int64_t> number = value->getAsInteger();
         if (!number || *number < 1 || *number > 1000000)
-          return fail(where + ": " + key + " must be a whole number from 1 to 1000000");
+          return fail(where + ": " + key +
+                      " must be a whole number from 1 to 1000000");
         *field = unsigned(*number);
       }
     const json::Array *nodes = stage->getArray("nodes");

@@ -1,8 +1,10 @@
 // findPlan: the search over the bottleneck.
 //
-// Step time = sum + (m - 1) x bottleneck. For a bound on the bottleneck the slice table gives the least sum; it falls as the
-// bound grows. So the least sum at the upper end of an interval of bottlenecks, with its lower end, bounds all plans of the
-// interval from below. Intervals are split until none can hold a better plan than the best one found.
+// Step time = sum + (m - 1) x bottleneck. For a bound on the bottleneck the
+// slice table gives the least sum; it falls as the bound grows. So the least
+// sum at the upper end of an interval of bottlenecks, with its lower end,
+// bounds all plans of the interval from below. Intervals are split until none
+// can hold a better plan than the best one found.
 #include "hethub/Planner/Planner.h"
 
 #include "Bounds.h"
@@ -28,17 +30,22 @@ namespace {
 struct Interval {
   double low, high, sum;
   double estimate; // of the objective
-  bool operator<(const Interval &other) const { return estimate > other.estimate; }
+  bool operator<(const Interval &other) const {
+    return estimate > other.estimate;
+  }
 };
 
 class Search {
 public:
-  Search(const SliceCosts &costs, const cluster::Cluster &cluster, const DeviceSets &sets, unsigned maxStages,
-         unsigned exactStages)
-      : costs(costs), sets(sets), maxStages(maxStages), exactStages(exactStages), lowest(bottleneckBound(costs)),
-        // Ties only: cuts that split a scope lose against equally good ones that do not, more stages against fewer.
+  Search(const SliceCosts &costs, const cluster::Cluster &cluster,
+         const DeviceSets &sets, unsigned maxStages, unsigned exactStages)
+      : costs(costs), sets(sets), maxStages(maxStages),
+        exactStages(exactStages), lowest(bottleneckBound(costs)),
+        // Ties only: cuts that split a scope lose against equally good ones
+        // that do not, more stages against fewer.
         table(costs, sets, maxStages, exactStages,
-              1e-10 * (costs.leastWork() + (costs.options.microbatches - 1.0) * lowest)),
+              1e-10 * (costs.leastWork() +
+                       (costs.options.microbatches - 1.0) * lowest)),
         incumbent(costs, table, cluster) {}
 
   /// Finds the best plan. False: none fits.
@@ -117,7 +124,9 @@ void Search::split(const Interval &interval) {
   if (repeats == 0 || first == high)
     bound = high;
   else if (incumbent.objective == infinity)
-    bound = std::max(first, largestLoadAtMost(std::min(high, std::max(first, lowest) * 1.05 + (first - lowest) * 0.5)));
+    bound = std::max(
+        first, largestLoadAtMost(std::min(high, std::max(first, lowest) * 1.05 +
+                                                    (first - lowest) * 0.5)));
   else
     bound = std::max(first, largestLoadAtMost((first + high) / 2));
 
@@ -127,22 +136,30 @@ void Search::split(const Interval &interval) {
     bool fits = incumbent.consider(slices);
     double bottleneck = 0;
     for (size_t stage = 0; stage < slices.ends.size(); ++stage)
-      bottleneck = std::max(bottleneck,
-                            costs.load(slices.types[stage], stage ? slices.ends[stage - 1] : 0, slices.ends[stage]));
-    // What the table promised for this plan; if the truth is worse, the table alone cannot close the interval.
+      bottleneck =
+          std::max(bottleneck, costs.load(slices.types[stage],
+                                          stage ? slices.ends[stage - 1] : 0,
+                                          slices.ends[stage]));
+    // What the table promised for this plan; if the truth is worse, the table
+    // alone cannot close the interval.
     bool loose = !fits || incumbent.threshold() > sum + repeats * bottleneck;
     double estimate = sum + repeats * first;
-    if (estimate < incumbent.threshold() && loose && (bound - first <= 1e-3 * bound || repeats == 0)) {
-      proven = std::min(proven, searchExactly(costs, sets, table, bound, first, maxStages, exactStages, incumbent));
+    if (estimate < incumbent.threshold() && loose &&
+        (bound - first <= 1e-3 * bound || repeats == 0)) {
+      proven =
+          std::min(proven, searchExactly(costs, sets, table, bound, first,
+                                         maxStages, exactStages, incumbent));
     } else if (first < bound) {
-      // `first` itself may be a bottleneck: intervals are open at their lower end.
+      // `first` itself may be a bottleneck: intervals are open at their lower
+      // end.
       double below = std::nextafter(first, -infinity);
       double middle = std::max(first, largestLoadAtMost((first + bound) / 2));
       if (loose) {
         push(below, middle, sum);
         push(middle, bound, sum);
       } else {
-        push(below, std::min(bottleneck, std::nextafter(bound, -infinity)), sum);
+        push(below, std::min(bottleneck, std::nextafter(bound, -infinity)),
+             sum);
       }
     }
   }
@@ -150,7 +167,8 @@ void Search::split(const Interval &interval) {
 }
 
 bool Search::run() {
-  push(std::nextafter(lowest * (1 - 1e-12), -infinity), infinity, costs.leastWork());
+  push(std::nextafter(lowest * (1 - 1e-12), -infinity), infinity,
+       costs.leastWork());
   while (!intervals.empty()) {
     Interval interval = intervals.top();
     intervals.pop();
@@ -161,7 +179,9 @@ bool Search::run() {
   return incumbent.objective < infinity;
 }
 
-static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+static Error fail(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
 
 static std::string describeBytes(double bytes) {
   const char *units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -177,9 +197,11 @@ static std::string describeBytes(double bytes) {
   return text;
 }
 
-/// Why nothing fits: the plan that needs the least addition to each device's memory, and what its worst stage lacks.
-static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster, const Options &options,
-                           const DeviceSets &sets, unsigned maxStages) {
+/// Why nothing fits: the plan that needs the least addition to each device's
+/// memory, and what its worst stage lacks.
+static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
+                           const Options &options, const DeviceSets &sets,
+                           unsigned maxStages) {
   auto attempt = [&](double addition, Plan &plan) {
     SliceCosts costs(graph, cluster, options);
     for (double &limit : costs.memoryLimits)
@@ -197,9 +219,11 @@ static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster, 
   double low = 0, high = 1;
   for (; !attempt(high, plan); high *= 2)
     if (high > 1e18)
-      return fail("no plan exists: the order cannot be cut into " + Twine(options.exactStages) +
+      return fail("no plan exists: the order cannot be cut into " +
+                  Twine(options.exactStages) +
                   " stages that the device types can run");
-  for (unsigned round = 0; round < 30 && high - low > std::max(1.0, 1e-4 * high); ++round) {
+  for (unsigned round = 0;
+       round < 30 && high - low > std::max(1.0, 1e-4 * high); ++round) {
     double middle = (low + high) / 2;
     (attempt(middle, plan) ? high : low) = middle;
   }
@@ -209,25 +233,31 @@ static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster, 
   double worstLack = -infinity;
   for (unsigned index = 0; index < plan.stages.size(); ++index) {
     const Stage &stage = plan.stages[index];
-    double lack = stage.memoryLimit > 0 ? double(stage.memoryBytes) - double(stage.memoryLimit) : -infinity;
+    double lack = stage.memoryLimit > 0
+                      ? double(stage.memoryBytes) - double(stage.memoryLimit)
+                      : -infinity;
     if (lack > worstLack) {
       worstLack = lack;
       worst = index;
     }
   }
   const Stage &stage = plan.stages[worst];
-  return fail("the model must fit in the devices' memory, got: no plan does; in the best attempt (" +
-              Twine(plan.stages.size()) + " stages) stage " + Twine(worst) + " ('" +
-              graph.nodes[stage.nodes.front()].name + "' to '" + graph.nodes[stage.nodes.back()].name +
-              "') on device type '" + cluster.types[stage.deviceType].name + "' needs " +
-              describeBytes(double(stage.memoryBytes)) + " of " + describeBytes(double(stage.memoryLimit)) +
-              " and lacks " + describeBytes(worstLack));
+  return fail("the model must fit in the devices' memory, got: no plan does; "
+              "in the best attempt (" +
+              Twine(plan.stages.size()) + " stages) stage " + Twine(worst) +
+              " ('" + graph.nodes[stage.nodes.front()].name + "' to '" +
+              graph.nodes[stage.nodes.back()].name + "') on device type '" +
+              cluster.types[stage.deviceType].name + "' needs " +
+              describeBytes(double(stage.memoryBytes)) + " of " +
+              describeBytes(double(stage.memoryLimit)) + " and lacks " +
+              describeBytes(worstLack));
 }
 
 /// Stages that may be looked at without exceeding the state limit.
 static unsigned affordableStages(const SliceCosts &costs, unsigned maxStages) {
   auto states = [&](unsigned stages) {
-    double product = double(costs.nodeCount + 1) * costs.typeCount * costs.typeCount;
+    double product =
+        double(costs.nodeCount + 1) * costs.typeCount * costs.typeCount;
     for (unsigned count : costs.deviceCounts)
       product *= std::min(count, stages) + 1;
     return product;
@@ -237,7 +267,8 @@ static unsigned affordableStages(const SliceCosts &costs, unsigned maxStages) {
   return maxStages;
 }
 
-Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster, const Options &options) {
+Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
+                        const Options &options) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
     return error;
   if (options.microbatches == 0)
@@ -246,17 +277,20 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster, con
   unsigned devices = 0;
   for (unsigned type = 0; type < costs.typeCount; ++type)
     devices += cluster.types[type].count;
-  unsigned cuts = std::count(costs.cutAllowed.begin() + 1, costs.cutAllowed.end() - 1, 1);
+  unsigned cuts =
+      std::count(costs.cutAllowed.begin() + 1, costs.cutAllowed.end() - 1, 1);
   if (options.exactStages > 0) {
     if (options.exactStages > graph.nodes.size())
-      return fail("stages must be at most the number of operations (" + Twine(graph.nodes.size()) +
+      return fail("stages must be at most the number of operations (" +
+                  Twine(graph.nodes.size()) +
                   "), got: " + Twine(options.exactStages));
     if (options.exactStages > devices)
-      return fail("stages must be at most the number of devices (" + Twine(devices) +
-                  "), got: " + Twine(options.exactStages));
+      return fail("stages must be at most the number of devices (" +
+                  Twine(devices) + "), got: " + Twine(options.exactStages));
     if (options.exactStages > cuts + 1)
       return fail("stages must be at most " + Twine(cuts + 1) +
-                  ", since the model can be cut in no more places, got: " + Twine(options.exactStages));
+                  ", since the model can be cut in no more places, got: " +
+                  Twine(options.exactStages));
   }
   if (devices == 0)
     return fail("a cluster must have at least one device, got: none");
@@ -266,7 +300,8 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster, con
     wanted = std::min(wanted, options.maxStages);
   if (options.exactStages > 0)
     wanted = options.exactStages;
-  unsigned maxStages = options.exactStages > 0 ? wanted : affordableStages(costs, wanted);
+  unsigned maxStages =
+      options.exactStages > 0 ? wanted : affordableStages(costs, wanted);
   DeviceSets sets(costs.deviceCounts, maxStages);
 
   Search search(costs, cluster, sets, maxStages, options.exactStages);
@@ -276,13 +311,17 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster, con
   costPlan(graph, cluster, options, plan);
   plan.lowerBoundSeconds = std::min(stepBound(costs), plan.stepSeconds);
   if (maxStages < wanted) {
-    plan.notes.push_back("at most " + std::to_string(maxStages) + " of " + std::to_string(wanted) +
+    plan.notes.push_back("at most " + std::to_string(maxStages) + " of " +
+                         std::to_string(wanted) +
                          " possible stages were searched");
     plan.orderBoundSeconds = plan.lowerBoundSeconds;
   } else {
-    plan.orderBoundSeconds = std::max(plan.lowerBoundSeconds, std::min(search.provenBound(), plan.stepSeconds));
+    plan.orderBoundSeconds =
+        std::max(plan.lowerBoundSeconds,
+                 std::min(search.provenBound(), plan.stepSeconds));
     if (!plan.optimalForOrder())
-      plan.notes.push_back("the exact search was cut short: a better plan of this order may exist");
+      plan.notes.push_back("the exact search was cut short: a better plan of "
+                           "this order may exist");
   }
   return plan;
 }

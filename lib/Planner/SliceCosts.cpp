@@ -14,11 +14,13 @@ namespace hethub::planner {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster, const Options &options)
-    : graph(graph), options(options), nodeCount(graph.nodes.size()), typeCount(cluster.types.size()),
-      messageFactor(options.training ? 2 : 1) {
+SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster,
+                       const Options &options)
+    : graph(graph), options(options), nodeCount(graph.nodes.size()),
+      typeCount(cluster.types.size()), messageFactor(options.training ? 2 : 1) {
   work.assign(typeCount, std::vector<double>(nodeCount + 1, 0));
-  firstUnsupported.assign(typeCount, std::vector<unsigned>(nodeCount + 1, nodeCount));
+  firstUnsupported.assign(typeCount,
+                          std::vector<unsigned>(nodeCount + 1, nodeCount));
   for (unsigned type = 0; type < typeCount; ++type) {
     deviceCounts.push_back(std::min(cluster.types[type].count, nodeCount));
     int64_t limit = cluster.types[type].memoryBytes;
@@ -32,10 +34,12 @@ SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster, cons
       if (options.training && !node.backwardSeconds.empty())
         seconds += node.backwardSeconds[type];
       supported[index] = std::isfinite(seconds);
-      work[type][index + 1] = work[type][index] + (supported[index] ? seconds : 0);
+      work[type][index + 1] =
+          work[type][index] + (supported[index] ? seconds : 0);
     }
     for (unsigned index = nodeCount; index-- > 0;)
-      firstUnsupported[type][index] = supported[index] ? firstUnsupported[type][index + 1] : index;
+      firstUnsupported[type][index] =
+          supported[index] ? firstUnsupported[type][index + 1] : index;
   }
 
   double factor = options.training ? options.parameterMemoryFactor : 1;
@@ -44,8 +48,11 @@ SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster, cons
   workspace.emplace_back();
   for (unsigned index = 0; index < nodeCount; ++index) {
     const Node &node = graph.nodes[index];
-    parameters[index + 1] = parameters[index] + factor * double(node.parameterBytes);
-    activations[index + 1] = activations[index] + (options.training ? double(node.activationBytes) : 0);
+    parameters[index + 1] =
+        parameters[index] + factor * double(node.parameterBytes);
+    activations[index + 1] =
+        activations[index] +
+        (options.training ? double(node.activationBytes) : 0);
     workspace[0].push_back(node.workspaceBytes);
   }
   for (unsigned width = 1; 2 * width <= nodeCount; width *= 2) {
@@ -70,18 +77,22 @@ SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster, cons
   buildSegments();
 }
 
-double SliceCosts::memory(unsigned begin, unsigned end, unsigned inFlight) const {
-  double bytes = parameters[end] - parameters[begin] + inFlight * (activations[end] - activations[begin]);
+double SliceCosts::memory(unsigned begin, unsigned end,
+                          unsigned inFlight) const {
+  double bytes = parameters[end] - parameters[begin] +
+                 inFlight * (activations[end] - activations[begin]);
   for (const auto &[size, users] : shared) {
     auto user = std::lower_bound(users.begin(), users.end(), begin);
     if (user != users.end() && *user < end)
       bytes += size;
   }
   unsigned level = Log2_32(end - begin);
-  return bytes + double(std::max(workspace[level][begin], workspace[level][end - (1u << level)]));
+  return bytes + double(std::max(workspace[level][begin],
+                                 workspace[level][end - (1u << level)]));
 }
 
-unsigned SliceCosts::maxInFlight(unsigned type, unsigned begin, unsigned end) const {
+unsigned SliceCosts::maxInFlight(unsigned type, unsigned begin,
+                                 unsigned end) const {
   double limit = memoryLimits[type];
   unsigned most = options.training ? options.microbatches : 1;
   if (memory(begin, end, most) <= limit)
@@ -112,7 +123,8 @@ void SliceCosts::forbidCuts() {
     forbid(range.first, range.second);
   for (const Tensor &tensor : graph.tensors)
     if (!tensor.cuttable && !tensor.consumers.empty())
-      forbid(tensor.producer, *std::max_element(tensor.consumers.begin(), tensor.consumers.end()));
+      forbid(tensor.producer, *std::max_element(tensor.consumers.begin(),
+                                                tensor.consumers.end()));
   int depth = 0;
   for (unsigned cut = 0; cut <= nodeCount; ++cut) {
     depth += covered[cut];
@@ -124,7 +136,8 @@ void SliceCosts::forbidCuts() {
 void SliceCosts::buildPrices(const cluster::Cluster &cluster) {
   prices.reserve(graph.tensors.size() * typeCount * typeCount);
   for (const Tensor &tensor : graph.tensors) {
-    const std::vector<double> &clone = graph.nodes[tensor.producer].cloneSeconds;
+    const std::vector<double> &clone =
+        graph.nodes[tensor.producer].cloneSeconds;
     std::vector<double> least(typeCount, infinity);
     for (unsigned from = 0; from < typeCount; ++from)
       for (unsigned to = 0; to < typeCount; ++to) {
@@ -159,7 +172,8 @@ void SliceCosts::buildLive() {
     unsigned cut = graph.tensors[index].producer + 1;
     for (unsigned use : uses[index])
       for (; cut <= use; ++cut)
-        live[fill[cut]++] = {index, graph.tensors[index].producer, use, uses[index].back()};
+        live[fill[cut]++] = {index, graph.tensors[index].producer, use,
+                             uses[index].back()};
   }
 }
 
@@ -175,7 +189,8 @@ void SliceCosts::buildSegments() {
       breaks.push_back(tensor.nextUse + 1);
       for (unsigned from = 0; from < typeCount; ++from)
         for (unsigned to = 0; to < typeCount; ++to)
-          if (price(tensor.tensor, from, to) > cheapestPrice(tensor.tensor, to)) {
+          if (price(tensor.tensor, from, to) >
+              cheapestPrice(tensor.tensor, to)) {
             breaks.push_back(tensor.lastUse + 1);
             from = typeCount - 1;
             break;
@@ -186,16 +201,19 @@ void SliceCosts::buildSegments() {
     for (unsigned end : breaks) {
       Segment segment{end, false, tables.size()};
       tables.resize(tables.size() + 3 * tableSize, 0);
-      double *receivedTable = &tables[segment.offset], *correctionTable = receivedTable + tableSize,
+      double *receivedTable = &tables[segment.offset],
+             *correctionTable = receivedTable + tableSize,
              *surelyTable = correctionTable + tableSize;
       for (const LiveTensor &tensor : liveAt(begin))
         for (unsigned from = 0; from < typeCount; ++from)
           for (unsigned to = 0; to < typeCount; ++to) {
-            double seconds = price(tensor.tensor, from, to), least = cheapestPrice(tensor.tensor, to);
+            double seconds = price(tensor.tensor, from, to),
+                   least = cheapestPrice(tensor.tensor, to);
             unsigned entry = from * typeCount + to;
             if (tensor.nextUse < end) {
               receivedTable[entry] += seconds;
-              surelyTable[entry] += tensor.producer + 1 == begin ? seconds : least;
+              surelyTable[entry] +=
+                  tensor.producer + 1 == begin ? seconds : least;
             }
             if (tensor.lastUse >= end && seconds > least) {
               correctionTable[entry] -= seconds - least;

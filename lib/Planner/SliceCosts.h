@@ -1,8 +1,11 @@
-// Costs of slices [begin, end) of the nodes' order, each in constant or logarithmic time.
+// Costs of slices [begin, end) of the nodes' order, each in constant or
+// logarithmic time.
 //
-// A value with uses u1 < u2 < ... after its producer u0 is received by as many stages as there are neighbouring uses
-// (u_k, u_k+1) with a cut between them. So what a slice receives depends on the next use of each value that is live at its
-// begin, which makes it a step function of the slice's end: the segments below.
+// A value with uses u1 < u2 < ... after its producer u0 is received by as many
+// stages as there are neighbouring uses (u_k, u_k+1) with a cut between them.
+// So what a slice receives depends on the next use of each value that is live
+// at its begin, which makes it a step function of the slice's end: the segments
+// below.
 #ifndef HETHUB_LIB_PLANNER_SLICECOSTS_H
 #define HETHUB_LIB_PLANNER_SLICECOSTS_H
 
@@ -18,16 +21,18 @@ struct LiveTensor {
   unsigned lastUse;
 };
 
-/// Ends of slices from `begin` (inclusive) up to the begin of the next segment, for which the tables below are constant.
+/// Ends of slices from `begin` (inclusive) up to the begin of the next segment,
+/// for which the tables below are constant.
 struct Segment {
   unsigned begin;
-  bool relaxed; ///< Some entry of `correction` is not 0.
+  bool relaxed;  ///< Some entry of `correction` is not 0.
   size_t offset; ///< of its tables
 };
 
 class SliceCosts {
 public:
-  SliceCosts(const Graph &graph, const cluster::Cluster &cluster, const Options &options);
+  SliceCosts(const Graph &graph, const cluster::Cluster &cluster,
+             const Options &options);
 
   const Graph &graph;
   const Options &options;
@@ -36,44 +41,58 @@ public:
   double messageFactor;               ///< 2 in training: values and gradients.
   std::vector<unsigned> deviceCounts; ///< Per type, at most one for each node.
   std::vector<double> memoryLimits;   ///< Per type; infinity: none.
-  bool tracksInFlight = false;        ///< The microbatches in flight decide what fits.
+  bool tracksInFlight = false; ///< The microbatches in flight decide what fits.
   bool anyCorrection = false;
 
-  /// work[t][i]: seconds of nodes before i on type t (those that cannot run there count 0, see `firstUnsupported`).
+  /// work[t][i]: seconds of nodes before i on type t (those that cannot run
+  /// there count 0, see `firstUnsupported`).
   std::vector<std::vector<double>> work;
-  /// firstUnsupported[t][i]: first node at or after i that cannot run on type t; nodeCount if none.
+  /// firstUnsupported[t][i]: first node at or after i that cannot run on type
+  /// t; nodeCount if none.
   std::vector<std::vector<unsigned>> firstUnsupported;
-  std::vector<char> cutAllowed;     ///< [0 .. nodeCount]
-  std::vector<char> scopeBoundary;  ///< the scope changes at this cut
+  std::vector<char> cutAllowed;    ///< [0 .. nodeCount]
+  std::vector<char> scopeBoundary; ///< the scope changes at this cut
 
-  double load(unsigned type, unsigned begin, unsigned end) const { return work[type][end] - work[type][begin]; }
-  /// Bytes that one device needs for the slice with `inFlight` microbatches alive.
+  double load(unsigned type, unsigned begin, unsigned end) const {
+    return work[type][end] - work[type][begin];
+  }
+  /// Bytes that one device needs for the slice with `inFlight` microbatches
+  /// alive.
   double memory(unsigned begin, unsigned end, unsigned inFlight) const;
-  /// Largest number of microbatches in flight with which the slice fits; 0: it does not fit.
+  /// Largest number of microbatches in flight with which the slice fits; 0: it
+  /// does not fit.
   unsigned maxInFlight(unsigned type, unsigned begin, unsigned end) const;
 
   double price(unsigned tensor, unsigned from, unsigned to) const {
     return prices[(size_t(tensor) * typeCount + from) * typeCount + to];
   }
-  double cheapestPrice(unsigned tensor, unsigned to) const { return cheapest[size_t(tensor) * typeCount + to]; }
+  double cheapestPrice(unsigned tensor, unsigned to) const {
+    return cheapest[size_t(tensor) * typeCount + to];
+  }
 
   llvm::ArrayRef<LiveTensor> liveAt(unsigned cut) const {
-    return llvm::ArrayRef(live).slice(liveBegin[cut], liveBegin[cut + 1] - liveBegin[cut]);
+    return llvm::ArrayRef(live).slice(liveBegin[cut],
+                                      liveBegin[cut + 1] - liveBegin[cut]);
   }
   llvm::ArrayRef<Segment> segmentsOf(unsigned begin) const {
-    return llvm::ArrayRef(segments).slice(segmentBegin[begin], segmentBegin[begin + 1] - segmentBegin[begin]);
+    return llvm::ArrayRef(segments).slice(
+        segmentBegin[begin], segmentBegin[begin + 1] - segmentBegin[begin]);
   }
-  /// Seconds of messages into a slice of type `to` behind a slice of type `from`, all reckoned as coming from there.
+  /// Seconds of messages into a slice of type `to` behind a slice of type
+  /// `from`, all reckoned as coming from there.
   double received(const Segment &segment, unsigned from, unsigned to) const {
     return tables[segment.offset + from * typeCount + to];
   }
-  /// At least the seconds by which `received` of the *next* slice (type `to`) is too high for values that this slice (type
-  /// `from`) has only passed over: never positive.
+  /// At least the seconds by which `received` of the *next* slice (type `to`)
+  /// is too high for values that this slice (type `from`) has only passed over:
+  /// never positive.
   double correction(const Segment &segment, unsigned from, unsigned to) const {
     return tables[segment.offset + (typeCount + from) * typeCount + to];
   }
-  /// A lower bound of `received` whatever the types of earlier stages are, given that of the stage just before.
-  double surelyReceived(const Segment &segment, unsigned from, unsigned to) const {
+  /// A lower bound of `received` whatever the types of earlier stages are,
+  /// given that of the stage just before.
+  double surelyReceived(const Segment &segment, unsigned from,
+                        unsigned to) const {
     return tables[segment.offset + (2 * typeCount + from) * typeCount + to];
   }
 
@@ -92,9 +111,10 @@ private:
   std::vector<Segment> segments;
   std::vector<size_t> segmentBegin;
   std::vector<double> tables;
-  std::vector<double> parameters, activations;        // prefix sums
-  std::vector<std::vector<int64_t>> workspace;        // sparse table of maxima
-  std::vector<std::pair<double, std::vector<unsigned>>> shared; // bytes, sorted users
+  std::vector<double> parameters, activations; // prefix sums
+  std::vector<std::vector<int64_t>> workspace; // sparse table of maxima
+  std::vector<std::pair<double, std::vector<unsigned>>>
+      shared; // bytes, sorted users
 };
 
 } // namespace hethub::planner

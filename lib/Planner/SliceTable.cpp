@@ -1,5 +1,7 @@
-// Values are filled level by level: suffixes of one stage, of two, ... A stage [begin, end) in front of a suffix costs
-// work(end) - work(begin) + messages, so that the best end is a range minimum of value(end) + work(end) over each segment.
+// Values are filled level by level: suffixes of one stage, of two, ... A stage
+// [begin, end) in front of a suffix costs work(end) - work(begin) + messages,
+// so that the best end is a range minimum of value(end) + work(end) over each
+// segment.
 #include "SliceTable.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -66,7 +68,8 @@ public:
     if (from > to)
       return infinity;
     unsigned level = Log2_32(to - from + 1);
-    return std::min(levels[level][from - first], levels[level][to + 1 - (1u << level) - first]);
+    return std::min(levels[level][from - first],
+                    levels[level][to + 1 - (1u << level) - first]);
   }
 
 private:
@@ -76,9 +79,11 @@ private:
 
 } // namespace
 
-SliceTable::SliceTable(const SliceCosts &costs, const DeviceSets &sets, unsigned maxStages, unsigned exactStages,
+SliceTable::SliceTable(const SliceCosts &costs, const DeviceSets &sets,
+                       unsigned maxStages, unsigned exactStages,
                        double cutPenalty)
-    : costs(costs), sets(sets), maxStages(maxStages), exactStages(exactStages), penalty(cutPenalty) {}
+    : costs(costs), sets(sets), maxStages(maxStages), exactStages(exactStages),
+      penalty(cutPenalty) {}
 
 ArrayRef<unsigned> SliceTable::reach(unsigned type, unsigned inFlight) const {
   auto [found, isNew] = reaches.try_emplace({type, inFlight});
@@ -103,7 +108,8 @@ ArrayRef<unsigned> SliceTable::reach(unsigned type, unsigned inFlight) const {
 unsigned SliceTable::nextInFlight(unsigned inFlight, double received) const {
   if (!costs.tracksInFlight)
     return 1;
-  double next = inFlight + 1 + (bound > 0 ? std::ceil(2 * received / bound) : 0);
+  double next =
+      inFlight + 1 + (bound > 0 ? std::ceil(2 * received / bound) : 0);
   return unsigned(std::min<double>(next, costs.options.microbatches));
 }
 
@@ -114,7 +120,9 @@ SliceTable::Layer &SliceTable::layer(unsigned set, unsigned inFlight) {
   auto created = std::make_unique<Layer>();
   created->set = set;
   created->inFlight = inFlight;
-  created->value.assign(size_t(costs.typeCount) * costs.typeCount * (costs.nodeCount + 1), infinity);
+  created->value.assign(size_t(costs.typeCount) * costs.typeCount *
+                            (costs.nodeCount + 1),
+                        infinity);
   layersOf[set].push_back(std::move(created));
   return *layersOf[set].back();
 }
@@ -128,7 +136,8 @@ double SliceTable::fill(double newBound) {
   layersOf.clear();
   layersOf.resize(sets.size());
 
-  // How far a prefix could get bounds where the suffixes that matter begin. Sets grow with their number.
+  // How far a prefix could get bounds where the suffixes that matter begin.
+  // Sets grow with their number.
   cover.assign(sets.size(), 0);
   for (unsigned set = 0; set < sets.size(); ++set)
     for (unsigned type = 0; type < costs.typeCount; ++type)
@@ -140,7 +149,8 @@ double SliceTable::fill(double newBound) {
     return infinity;
 
   expand(nullptr);
-  // A set's layers are complete when all smaller numbers are done: adding a device makes the number larger.
+  // A set's layers are complete when all smaller numbers are done: adding a
+  // device makes the number larger.
   for (unsigned set = 1; set < sets.size(); ++set)
     for (size_t index = 0; index < layersOf[set].size(); ++index)
       if (sets.total(set) < maxStages)
@@ -150,20 +160,23 @@ double SliceTable::fill(double newBound) {
 
 void SliceTable::expand(const Layer *behind) {
   const unsigned n = costs.nodeCount, types = costs.typeCount;
-  const unsigned set = behind ? behind->set : 0, inFlight = behind ? behind->inFlight : 1;
+  const unsigned set = behind ? behind->set : 0,
+                 inFlight = behind ? behind->inFlight : 1;
   std::vector<RangeMinimum> minima(types);
   RangeMinimum minimum;
   for (unsigned type = 0; type < types; ++type) {
     if (!sets.canAdd(set, type))
       continue;
-    // value(end) + work(end) for each type of the stage behind, and the least of them.
+    // value(end) + work(end) for each type of the stage behind, and the least
+    // of them.
     unsigned first = n, last = n;
     std::vector<double> least;
     if (behind) {
       first = n + 1;
       last = 0;
       for (unsigned next = 0; next < types; ++next) {
-        const double *value = &behind->value[size_t(type * types + next) * (n + 1)];
+        const double *value =
+            &behind->value[size_t(type * types + next) * (n + 1)];
         for (unsigned end = 1; end < n; ++end)
           if (value[end] < infinity) {
             first = std::min(first, end);
@@ -174,7 +187,8 @@ void SliceTable::expand(const Layer *behind) {
         continue;
       least.assign(last - first + 1, infinity);
       for (unsigned next = 0; next < types; ++next) {
-        const double *value = &behind->value[size_t(type * types + next) * (n + 1)];
+        const double *value =
+            &behind->value[size_t(type * types + next) * (n + 1)];
         std::vector<double> sums(last - first + 1);
         for (unsigned end = first; end <= last; ++end) {
           sums[end - first] = value[end] + costs.work[type][end];
@@ -191,7 +205,8 @@ void SliceTable::expand(const Layer *behind) {
     const unsigned newSet = sets.add(set, type);
     const bool complete = exactStages == 0 || sets.total(newSet) == exactStages;
     ArrayRef<unsigned> ends = reach(type, costs.tracksInFlight ? inFlight : 1);
-    // Which devices are left for the prefix: those not in newSet, within the limit of stages.
+    // Which devices are left for the prefix: those not in newSet, within the
+    // limit of stages.
     unsigned rest = 0;
     for (unsigned other = 0; other < types; ++other)
       rest += (sets.count(sets.all(), other) - sets.count(newSet, other)) *
@@ -208,7 +223,8 @@ void SliceTable::expand(const Layer *behind) {
       ArrayRef<Segment> segments = costs.segmentsOf(begin);
       for (size_t index = 0; index < segments.size(); ++index) {
         const Segment &segment = segments[index];
-        unsigned to = index + 1 < segments.size() ? segments[index + 1].begin - 1 : n;
+        unsigned to =
+            index + 1 < segments.size() ? segments[index + 1].begin - 1 : n;
         to = std::min(to, ends[begin]);
         if (segment.begin > to)
           break;
@@ -216,8 +232,10 @@ void SliceTable::expand(const Layer *behind) {
         if (behind && segment.relaxed) {
           value = infinity;
           for (unsigned next = 0; next < types; ++next)
-            value = std::min(value, minima[next].query(segment.begin, to) +
-                                        costs.messageFactor * costs.correction(segment, type, next));
+            value =
+                std::min(value, minima[next].query(segment.begin, to) +
+                                    costs.messageFactor *
+                                        costs.correction(segment, type, next));
         } else {
           value = minimum.query(segment.begin, to);
         }
@@ -237,11 +255,14 @@ void SliceTable::expand(const Layer *behind) {
         for (unsigned before = 0; before < types; ++before) {
           if (sets.count(rest, before) == 0)
             continue;
-          double total = value + costs.messageFactor * costs.received(segment, before, type);
-          unsigned next = nextInFlight(inFlight, costs.surelyReceived(segment, before, type));
+          double total = value + costs.messageFactor *
+                                     costs.received(segment, before, type);
+          unsigned next = nextInFlight(
+              inFlight, costs.surelyReceived(segment, before, type));
           if (!target || target->inFlight != next)
             target = &layer(newSet, next);
-          double &slot = target->value[size_t(before * types + type) * (n + 1) + begin];
+          double &slot =
+              target->value[size_t(before * types + type) * (n + 1) + begin];
           slot = std::min(slot, total);
         }
       }
@@ -249,8 +270,10 @@ void SliceTable::expand(const Layer *behind) {
   }
 }
 
-/// Finds a stage that gives `value` and goes on behind it. The same sums in the same order, so equality is exact.
-bool SliceTable::retrace(unsigned set, unsigned inFlight, unsigned before, unsigned first, unsigned begin, double value,
+/// Finds a stage that gives `value` and goes on behind it. The same sums in the
+/// same order, so equality is exact.
+bool SliceTable::retrace(unsigned set, unsigned inFlight, unsigned before,
+                         unsigned first, unsigned begin, double value,
                          Slices &slices) const {
   const unsigned n = costs.nodeCount, types = costs.typeCount;
   slices.types.push_back(first);
@@ -263,8 +286,10 @@ bool SliceTable::retrace(unsigned set, unsigned inFlight, unsigned before, unsig
     return total + costs.messageFactor * costs.received(segment, before, first);
   };
   auto givesInFlight = [&](unsigned own, const Segment &segment) {
-    return begin == 0 ? own == inFlight
-                      : nextInFlight(own, costs.surelyReceived(segment, before, first)) == inFlight;
+    return begin == 0
+               ? own == inFlight
+               : nextInFlight(own, costs.surelyReceived(segment, before,
+                                                        first)) == inFlight;
   };
   ArrayRef<Segment> segments = costs.segmentsOf(begin);
   if (rest == 0) {
@@ -277,7 +302,8 @@ bool SliceTable::retrace(unsigned set, unsigned inFlight, unsigned before, unsig
     return false;
   }
   for (const auto &behind : layersOf[rest]) {
-    unsigned furthest = reach(first, costs.tracksInFlight ? behind->inFlight : 1)[begin];
+    unsigned furthest =
+        reach(first, costs.tracksInFlight ? behind->inFlight : 1)[begin];
     size_t index = 0;
     for (unsigned end = begin + 1; end <= std::min(furthest, n - 1); ++end) {
       while (index + 1 < segments.size() && segments[index + 1].begin <= end)
@@ -286,7 +312,8 @@ bool SliceTable::retrace(unsigned set, unsigned inFlight, unsigned before, unsig
       if (!givesInFlight(behind->inFlight, segment))
         continue;
       for (unsigned next = 0; next < types; ++next) {
-        double tail = behind->value[size_t(first * types + next) * (n + 1) + end];
+        double tail =
+            behind->value[size_t(first * types + next) * (n + 1) + end];
         double sum = tail + costs.work[first][end];
         if (segment.relaxed)
           sum += costs.messageFactor * costs.correction(segment, first, next);
@@ -310,16 +337,18 @@ Slices SliceTable::best() const {
   return slices;
 }
 
-double SliceTable::remaining(unsigned available, unsigned inFlight, unsigned type, unsigned next, unsigned cut) const {
+double SliceTable::remaining(unsigned available, unsigned inFlight,
+                             unsigned type, unsigned next, unsigned cut) const {
   const unsigned n = costs.nodeCount, types = costs.typeCount;
   auto [found, isNew] = remainders.try_emplace({available, inFlight});
   std::vector<double> &least = found->second;
   if (isNew) {
     least.assign(size_t(types) * types * (n + 1), infinity);
     for (unsigned set = 1; set < sets.size(); ++set) {
-      unsigned stages = sets.total(sets.all()) - sets.total(available) + sets.total(set);
-      if (layersOf[set].empty() || !sets.contains(available, set) || stages > maxStages ||
-          (exactStages != 0 && stages != exactStages))
+      unsigned stages =
+          sets.total(sets.all()) - sets.total(available) + sets.total(set);
+      if (layersOf[set].empty() || !sets.contains(available, set) ||
+          stages > maxStages || (exactStages != 0 && stages != exactStages))
         continue;
       for (const auto &layer : layersOf[set])
         if (layer->inFlight <= inFlight)

@@ -48,7 +48,8 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
     for (unsigned type = 0; type < types; ++type) {
       double seconds = size * (round ? 1 : speed[type] * random.real(0.8, 1.2));
       bool cannot = type > 0 && random.chance(0.03);
-      node.forwardSeconds.push_back(cannot ? std::numeric_limits<double>::infinity() : seconds);
+      node.forwardSeconds.push_back(
+          cannot ? std::numeric_limits<double>::infinity() : seconds);
       node.backwardSeconds.push_back(2 * seconds);
     }
     node.parameterBytes = random.below(5);
@@ -58,7 +59,9 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
       node.group = random.below(2);
     if (random.chance(0.1))
       for (unsigned type = 0; type < types; ++type)
-        node.cloneSeconds.push_back(random.chance(0.3) ? std::numeric_limits<double>::infinity() : random.real(0, 1));
+        node.cloneSeconds.push_back(
+            random.chance(0.3) ? std::numeric_limits<double>::infinity()
+                               : random.real(0, 1));
     graph.nodes.push_back(node);
   }
   for (unsigned producer = 0; producer + 1 < n; ++producer)
@@ -71,13 +74,15 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
         tensor.consumers.push_back(producer + 1);
       } else {
         for (unsigned use = 0; use < 1 + random.below(3); ++use)
-          tensor.consumers.push_back(producer + 1 + random.below(n - producer - 1));
+          tensor.consumers.push_back(producer + 1 +
+                                     random.below(n - producer - 1));
       }
       tensor.cuttable = !random.chance(0.02);
       graph.tensors.push_back(tensor);
     }
   if (random.chance(0.3))
-    graph.sharedParameters.push_back({"tied", int64_t(random.below(8)), {random.below(n), random.below(n)}});
+    graph.sharedParameters.push_back(
+        {"tied", int64_t(random.below(8)), {random.below(n), random.below(n)}});
 
   Options &options = problem.options;
   options.microbatches = random.chance(0.2) ? 1 : 1 + random.below(12);
@@ -87,9 +92,12 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
   if (random.chance(0.6)) {
     double total = 0;
     for (const Node &node : graph.nodes)
-      total += (options.training ? options.parameterMemoryFactor : 1) * node.parameterBytes + node.activationBytes * 2;
+      total += (options.training ? options.parameterMemoryFactor : 1) *
+                   node.parameterBytes +
+               node.activationBytes * 2;
     for (unsigned type = 0; type < types; ++type)
-      options.memoryLimits.push_back(std::max<int64_t>(8, int64_t(total * random.real(0.2, 1.2))));
+      options.memoryLimits.push_back(
+          std::max<int64_t>(8, int64_t(total * random.real(0.2, 1.2))));
   }
   return problem;
 }
@@ -108,12 +116,14 @@ bool mayCut(const Graph &graph, unsigned cut) {
         return false;
   for (unsigned a = 0; a < cut; ++a)
     for (unsigned b = cut; b < graph.nodes.size(); ++b)
-      if (graph.nodes[a].group >= 0 && graph.nodes[a].group == graph.nodes[b].group)
+      if (graph.nodes[a].group >= 0 &&
+          graph.nodes[a].group == graph.nodes[b].group)
         return false;
   return true;
 }
 
-void enumerate(const Problem &problem, Plan &partial, unsigned begin, std::vector<unsigned> &left, Best &best) {
+void enumerate(const Problem &problem, Plan &partial, unsigned begin,
+               std::vector<unsigned> &left, Best &best) {
   const unsigned n = problem.graph.nodes.size();
   if (begin == n) {
     unsigned stages = partial.stages.size();
@@ -122,7 +132,8 @@ void enumerate(const Problem &problem, Plan &partial, unsigned begin, std::vecto
     Plan plan = partial;
     costPlan(problem.graph, problem.cluster, problem.options, plan);
     for (const Stage &stage : plan.stages)
-      if (!std::isfinite(stage.load()) || (stage.memoryLimit > 0 && stage.memoryBytes > stage.memoryLimit))
+      if (!std::isfinite(stage.load()) ||
+          (stage.memoryLimit > 0 && stage.memoryBytes > stage.memoryLimit))
         return;
     if (plan.stepSeconds < best.step) {
       best.step = plan.stepSeconds;
@@ -130,7 +141,8 @@ void enumerate(const Problem &problem, Plan &partial, unsigned begin, std::vecto
     }
     return;
   }
-  if (problem.options.maxStages && partial.stages.size() == problem.options.maxStages)
+  if (problem.options.maxStages &&
+      partial.stages.size() == problem.options.maxStages)
     return;
   for (unsigned end = begin + 1; end <= n; ++end) {
     if (end < n && !mayCut(problem.graph, end))
@@ -163,14 +175,17 @@ Best bruteForce(const Problem &problem) {
 
 void compare(const Problem &problem, unsigned seed) {
   Best best = bruteForce(problem);
-  llvm::Expected<Plan> plan = findPlan(problem.graph, problem.cluster, problem.options);
+  llvm::Expected<Plan> plan =
+      findPlan(problem.graph, problem.cluster, problem.options);
   if (!plan) {
     std::string message = llvm::toString(plan.takeError());
-    ASSERT_FALSE(std::isfinite(best.step)) << "seed " << seed << ": " << message << ", but " << best.step;
+    ASSERT_FALSE(std::isfinite(best.step))
+        << "seed " << seed << ": " << message << ", but " << best.step;
     return;
   }
   ASSERT_TRUE(std::isfinite(best.step)) << "seed " << seed;
-  ASSERT_NEAR(plan->stepSeconds, best.step, 1e-8 * best.step) << "seed " << seed;
+  ASSERT_NEAR(plan->stepSeconds, best.step, 1e-8 * best.step)
+      << "seed " << seed;
   ASSERT_TRUE(plan->optimalForOrder()) << "seed " << seed;
   ASSERT_LE(plan->lowerBoundSeconds, best.step * (1 + 1e-9)) << "seed " << seed;
   unsigned next = 0;
@@ -199,7 +214,8 @@ TEST(BruteForce, ExactStageCounts) {
     problem.options.maxStages = 0;
     problem.options.exactStages = 1 + seed % 4;
     compare(problem, seed);
-    if (llvm::Expected<Plan> plan = findPlan(problem.graph, problem.cluster, problem.options)) {
+    if (llvm::Expected<Plan> plan =
+            findPlan(problem.graph, problem.cluster, problem.options)) {
       ++planned;
       ASSERT_EQ(plan->stages.size(), problem.options.exactStages);
     } else {

@@ -1,4 +1,5 @@
-// A user's stage map: one message for each mistake, costs when there is none; plan.json there and back.
+// A user's stage map: one message for each mistake, costs when there is none;
+// plan.json there and back.
 #include "RandomGraphs.h"
 #include "hethub/Planner/PlanFile.h"
 
@@ -37,26 +38,33 @@ Problem diamond() {
     node.workspaceBytes = 5;
     problem.graph.nodes.push_back(node);
   }
-  problem.graph.tensors = {{"ab", 0, {1, 3}, 10, true}, {"bc", 1, {2}, 20, true}, {"cd", 2, {3}, 30, true}};
+  problem.graph.tensors = {{"ab", 0, {1, 3}, 10, true},
+                           {"bc", 1, {2}, 20, true},
+                           {"cd", 2, {3}, 30, true}};
   problem.options.microbatches = 3;
   return problem;
 }
 
-std::string messagesOf(const Problem &problem, llvm::ArrayRef<StageRequest> stages) {
-  llvm::Expected<Plan> plan = checkPlan(problem.graph, problem.cluster, stages, problem.options);
+std::string messagesOf(const Problem &problem,
+                       llvm::ArrayRef<StageRequest> stages) {
+  llvm::Expected<Plan> plan =
+      checkPlan(problem.graph, problem.cluster, stages, problem.options);
   return plan ? "accepted" : llvm::toString(plan.takeError());
 }
 
 TEST(CheckPlan, CostsAGoodPlan) {
   Problem problem = diamond();
-  llvm::Expected<Plan> plan = checkPlan(
-      problem.graph, problem.cluster, {{"fast", 1, 1, {"b", "a"}}, {"slow", 1, 1, {"c"}}, {"fast", 1, 1, {"d"}}},
-      problem.options);
+  llvm::Expected<Plan> plan = checkPlan(problem.graph, problem.cluster,
+                                        {{"fast", 1, 1, {"b", "a"}},
+                                         {"slow", 1, 1, {"c"}},
+                                         {"fast", 1, 1, {"d"}}},
+                                        problem.options);
   ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
   ASSERT_EQ(plan->messages.size(), 3u);
   EXPECT_EQ(plan->messages[0].tensor, 1u); // bc, fast to slow: 0.5 + 20 / 5
   EXPECT_DOUBLE_EQ(plan->messages[0].seconds, 4.5);
-  EXPECT_EQ(plan->messages[1].tensor, 0u); // ab skips a stage, fast to fast: 0.5 + 10 / 10
+  EXPECT_EQ(plan->messages[1].tensor,
+            0u); // ab skips a stage, fast to fast: 0.5 + 10 / 10
   EXPECT_DOUBLE_EQ(plan->messages[1].seconds, 1.5);
   EXPECT_DOUBLE_EQ(plan->messages[2].seconds, 6.5); // cd: 0.5 + 30 / 5
   EXPECT_DOUBLE_EQ(plan->stages[2].receiveSeconds, 8);
@@ -74,8 +82,10 @@ TEST(CheckPlan, TrainingCountsGradientsAndMicrobatchesInFlight) {
     node.parameterBytes = 2;
     node.activationBytes = 3;
   }
-  llvm::Expected<Plan> plan = checkPlan(problem.graph, problem.cluster,
-                                        {{"fast", 1, 1, {"a", "b"}}, {"fast", 1, 1, {"c", "d"}}}, problem.options);
+  llvm::Expected<Plan> plan =
+      checkPlan(problem.graph, problem.cluster,
+                {{"fast", 1, 1, {"a", "b"}}, {"fast", 1, 1, {"c", "d"}}},
+                problem.options);
   ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
   // messages 1.5 + 2.5, there and back
   EXPECT_DOUBLE_EQ(plan->stepSeconds, 24 + 2 * 4 + 2 * 12);
@@ -87,39 +97,53 @@ TEST(CheckPlan, TrainingCountsGradientsAndMicrobatchesInFlight) {
 TEST(CheckPlan, ReplicasShareTheLoad) {
   Problem problem = diamond();
   llvm::Expected<Plan> plan =
-      checkPlan(problem.graph, problem.cluster, {{"slow", 2, 1, {"a", "b"}}, {"fast", 1, 1, {"c", "d"}}}, problem.options);
+      checkPlan(problem.graph, problem.cluster,
+                {{"slow", 2, 1, {"a", "b"}}, {"fast", 1, 1, {"c", "d"}}},
+                problem.options);
   ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
   EXPECT_DOUBLE_EQ(plan->bottleneckSeconds, 4);
 }
 
 TEST(CheckPlan, EachMistakeHasItsMessage) {
   Problem problem = diamond();
-  EXPECT_EQ(messagesOf(problem, {}), "a plan must have at least one stage, got: none\n"
-                                     "every operation must stand in a stage, got none for: 'a'\n"
-                                     "every operation must stand in a stage, got none for: 'b'\n"
-                                     "every operation must stand in a stage, got none for: 'c'\n"
-                                     "every operation must stand in a stage, got none for: 'd'");
+  EXPECT_EQ(messagesOf(problem, {}),
+            "a plan must have at least one stage, got: none\n"
+            "every operation must stand in a stage, got none for: 'a'\n"
+            "every operation must stand in a stage, got none for: 'b'\n"
+            "every operation must stand in a stage, got none for: 'c'\n"
+            "every operation must stand in a stage, got none for: 'd'");
   EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c"}}}),
             "every operation must stand in a stage, got none for: 'd'");
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b"}}, {"fast", 1, 1, {"b", "c", "d"}}}),
-            "stage 1: an operation must stand in one stage, got: 'b', which stage 0 has");
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "c"}}, {"fast", 1, 1, {"b", "d"}}}),
-            "values must flow to later stages, got: 'bc' from 'b' in stage 1 to 'c' in stage 0");
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b"}},
+                                 {"fast", 1, 1, {"b", "c", "d"}}}),
+            "stage 1: an operation must stand in one stage, got: 'b', which "
+            "stage 0 has");
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "c"}},
+                                 {"fast", 1, 1, {"b", "d"}}}),
+            "values must flow to later stages, got: 'bc' from 'b' in stage 1 "
+            "to 'c' in stage 0");
   EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c", "d", "e"}}}),
             "stage 0: operations must be those of the model, got: 'e'");
-  EXPECT_EQ(messagesOf(problem, {{"faster", 1, 1, {"a", "b", "c", "d"}}}),
-            "stage 0: the device type must be one of the cluster, got: 'faster'");
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c", "d"}}, {"slow", 1, 1, {}}}),
+  EXPECT_EQ(
+      messagesOf(problem, {{"faster", 1, 1, {"a", "b", "c", "d"}}}),
+      "stage 0: the device type must be one of the cluster, got: 'faster'");
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c", "d"}},
+                                 {"slow", 1, 1, {}}}),
             "stage 1: a stage must have at least one operation, got: none");
   EXPECT_EQ(messagesOf(problem, {{"fast", 3, 1, {"a", "b", "c", "d"}}}),
             "stages must use at most the 2 devices of type 'fast', got: 3");
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 2, {"a", "b", "c", "d"}}}), "stage 0: tensor_parallel must be 1, got: 2");
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 2, {"a", "b", "c", "d"}}}),
+            "stage 0: tensor_parallel must be 1, got: 2");
   problem.options.memoryLimits = {100, 60};
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c"}}, {"slow", 1, 1, {"d"}}}),
-            "stage 0 must fit in the 60 bytes of device type 'fast', got: 65 bytes, 5 too many");
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c"}},
+                                 {"slow", 1, 1, {"d"}}}),
+            "stage 0 must fit in the 60 bytes of device type 'fast', got: 65 "
+            "bytes, 5 too many");
   problem.graph.tensors[1].cuttable = false;
   problem.graph.nodes[2].group = problem.graph.nodes[3].group = 1;
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b"}}, {"slow", 1, 1, {"c"}}, {"slow", 1, 1, {"d"}}}),
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b"}},
+                                 {"slow", 1, 1, {"c"}},
+                                 {"slow", 1, 1, {"d"}}}),
             "only tensors may cross stages, got: 'bc' from stage 0 to stage 1\n"
             "operations 'c' and 'd' must stand in one stage, got: 1 and 2");
 }
@@ -128,16 +152,19 @@ TEST(PlanFile, ComesBackAsItWas) {
   unsigned plans = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     Problem problem = randomProblem(seed, 10);
-    llvm::Expected<Plan> plan = findPlan(problem.graph, problem.cluster, problem.options);
+    llvm::Expected<Plan> plan =
+        findPlan(problem.graph, problem.cluster, problem.options);
     if (!plan) {
       llvm::consumeError(plan.takeError());
       continue;
     }
     ++plans;
     std::string text = planToText(problem.graph, problem.cluster, *plan);
-    llvm::Expected<std::vector<StageRequest>> stages = parseStageMap(text, "plan.json");
+    llvm::Expected<std::vector<StageRequest>> stages =
+        parseStageMap(text, "plan.json");
     ASSERT_TRUE(bool(stages)) << llvm::toString(stages.takeError());
-    llvm::Expected<Plan> again = checkPlan(problem.graph, problem.cluster, *stages, problem.options);
+    llvm::Expected<Plan> again =
+        checkPlan(problem.graph, problem.cluster, *stages, problem.options);
     ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
     EXPECT_EQ(again->stepSeconds, plan->stepSeconds);
     again->orderBoundSeconds = plan->orderBoundSeconds;
@@ -154,15 +181,21 @@ TEST(PlanFile, EachMistakeHasItsMessage) {
   EXPECT_EQ(messageOf("{").rfind("p.json: not JSON: ", 0), 0u);
   EXPECT_EQ(messageOf("[]"), "p.json: a plan must be an object with stages");
   EXPECT_EQ(messageOf("{}"), "p.json: a plan must have a list of stages");
-  EXPECT_EQ(messageOf("{\"version\": 2, \"stages\": []}"), "p.json: version must be 1");
-  EXPECT_EQ(messageOf("{\"stages\": [1]}"), "p.json: stage 0 must be an object");
-  EXPECT_EQ(messageOf("{\"stages\": [{\"nodes\": []}]}"), "p.json: stage 0: device_type must be a string");
+  EXPECT_EQ(messageOf("{\"version\": 2, \"stages\": []}"),
+            "p.json: version must be 1");
+  EXPECT_EQ(messageOf("{\"stages\": [1]}"),
+            "p.json: stage 0 must be an object");
+  EXPECT_EQ(messageOf("{\"stages\": [{\"nodes\": []}]}"),
+            "p.json: stage 0: device_type must be a string");
   EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\"}]}"),
             "p.json: stage 0: nodes must be a list of operation names");
-  EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\", \"nodes\": [1]}]}"),
-            "p.json: stage 0: nodes must be a list of operation names");
-  EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\", \"replicas\": 0, \"nodes\": []}]}"),
-            "p.json: stage 0: replicas must be a whole number from 1 to 1000000");
+  EXPECT_EQ(
+      messageOf("{\"stages\": [{\"device_type\": \"a\", \"nodes\": [1]}]}"),
+      "p.json: stage 0: nodes must be a list of operation names");
+  EXPECT_EQ(
+      messageOf("{\"stages\": [{\"device_type\": \"a\", \"replicas\": 0, "
+                "\"nodes\": []}]}"),
+      "p.json: stage 0: replicas must be a whole number from 1 to 1000000");
 }
 
 } // namespace

@@ -1,4 +1,5 @@
-// What users of pipeline planners ask for or complain about, and the planner's speed.
+// What users of pipeline planners ask for or complain about, and the planner's
+// speed.
 #include "RandomGraphs.h"
 
 #include <chrono>
@@ -12,7 +13,8 @@ using hethub::planner::test::Random;
 
 namespace {
 
-cluster::DeviceType device(std::string name, unsigned count, int64_t memory = 0) {
+cluster::DeviceType device(std::string name, unsigned count,
+                           int64_t memory = 0) {
   cluster::DeviceType type;
   type.name = std::move(name);
   type.kind = "cpu";
@@ -41,7 +43,8 @@ Graph chain(llvm::ArrayRef<double> work, llvm::ArrayRef<double> slowness) {
       node.forwardSeconds.push_back(work[index] * slow);
     graph.nodes.push_back(node);
     if (index > 0)
-      graph.tensors.push_back({"value" + std::to_string(index), index - 1, {index}, 1, true});
+      graph.tensors.push_back(
+          {"value" + std::to_string(index), index - 1, {index}, 1, true});
   }
   return graph;
 }
@@ -53,7 +56,8 @@ std::vector<size_t> sizesOf(const Plan &plan) {
   return sizes;
 }
 
-Plan mustPlan(const Graph &graph, const cluster::Cluster &cluster, const Options &options) {
+Plan mustPlan(const Graph &graph, const cluster::Cluster &cluster,
+              const Options &options) {
   llvm::Expected<Plan> plan = findPlan(graph, cluster, options);
   if (!plan) {
     ADD_FAILURE() << llvm::toString(plan.takeError());
@@ -62,7 +66,8 @@ Plan mustPlan(const Graph &graph, const cluster::Cluster &cluster, const Options
   return *plan;
 }
 
-std::string messageOf(const Graph &graph, const cluster::Cluster &cluster, const Options &options) {
+std::string messageOf(const Graph &graph, const cluster::Cluster &cluster,
+                      const Options &options) {
   llvm::Expected<Plan> plan = findPlan(graph, cluster, options);
   return plan ? "accepted" : llvm::toString(plan.takeError());
 }
@@ -86,7 +91,8 @@ TEST(Planner, AHeavyLastLayerGetsAStageOfItsOwn) {
   setLinks(cluster, 1e9, 0);
   Options options;
   options.microbatches = 64;
-  Plan plan = mustPlan(chain({1, 1, 1, 1, 1, 1, 1, 1, 4}, {1}), cluster, options);
+  Plan plan =
+      mustPlan(chain({1, 1, 1, 1, 1, 1, 1, 1, 4}, {1}), cluster, options);
   EXPECT_EQ(sizesOf(plan), (std::vector<size_t>{4, 4, 1}));
 }
 
@@ -117,8 +123,10 @@ TEST(Planner, OnlyMemoryForcesASecondDevice) {
   EXPECT_EQ(mustPlan(graph, cluster, options).stages.size(), 1u);
   cluster.types[0].memoryBytes = 30;
   EXPECT_EQ(messageOf(graph, cluster, options),
-            "the model must fit in the devices' memory, got: no plan does; in the best attempt (2 stages) stage 0 "
-            "('layer0' to 'layer1') on device type 'a' needs 40 bytes of 30 bytes and lacks 10 bytes");
+            "the model must fit in the devices' memory, got: no plan does; in "
+            "the best attempt (2 stages) stage 0 "
+            "('layer0' to 'layer1') on device type 'a' needs 40 bytes of 30 "
+            "bytes and lacks 10 bytes");
 }
 
 TEST(Planner, TiedWeightsCountOnceAStage) {
@@ -142,7 +150,8 @@ TEST(Planner, CutsGoWhereScopesChange) {
     graph.nodes[index].scope = index < 4 ? "block0" : "block1";
   Options options;
   options.microbatches = 16;
-  EXPECT_EQ(sizesOf(mustPlan(graph, cluster, options)), (std::vector<size_t>{4, 4}));
+  EXPECT_EQ(sizesOf(mustPlan(graph, cluster, options)),
+            (std::vector<size_t>{4, 4}));
 }
 
 TEST(Planner, ClonesAreCheaperThanMessages) {
@@ -168,29 +177,38 @@ TEST(Planner, EachMistakeHasItsMessage) {
   Options options;
   Graph good = chain({1, 1}, {1});
   options.exactStages = 3;
-  EXPECT_EQ(messageOf(good, cluster, options), "stages must be at most the number of operations (2), got: 3");
+  EXPECT_EQ(messageOf(good, cluster, options),
+            "stages must be at most the number of operations (2), got: 3");
   Graph three = chain({1, 1, 1}, {1});
-  EXPECT_EQ(messageOf(three, cluster, options), "stages must be at most the number of devices (2), got: 3");
+  EXPECT_EQ(messageOf(three, cluster, options),
+            "stages must be at most the number of devices (2), got: 3");
   options.exactStages = 2;
   Graph whole = good;
   whole.tensors[0].cuttable = false;
   EXPECT_EQ(messageOf(whole, cluster, options),
-            "stages must be at most 1, since the model can be cut in no more places, got: 2");
+            "stages must be at most 1, since the model can be cut in no more "
+            "places, got: 2");
   Graph bad = good;
   bad.nodes[1].forwardSeconds[0] = std::nan("");
-  EXPECT_EQ(messageOf(bad, cluster, options), "operation 'layer1': forward seconds must be at least 0, got: nan");
+  EXPECT_EQ(messageOf(bad, cluster, options),
+            "operation 'layer1': forward seconds must be at least 0, got: nan");
   bad = good;
   bad.nodes[1].name = "layer0";
-  EXPECT_EQ(messageOf(bad, cluster, options), "operation names must be unique, got twice: 'layer0'");
+  EXPECT_EQ(messageOf(bad, cluster, options),
+            "operation names must be unique, got twice: 'layer0'");
   bad = good;
   bad.tensors[0] = {"back", 1, {0}, 1, true};
   EXPECT_EQ(messageOf(bad, cluster, options),
-            "value 'back': operations must stand in topological order, got: 'layer0', which reads what 'layer1' makes, "
+            "value 'back': operations must stand in topological order, got: "
+            "'layer0', which reads what 'layer1' makes, "
             "before it");
   bad = good;
   bad.nodes[0].forwardSeconds[0] = INFINITY;
-  EXPECT_EQ(messageOf(bad, cluster, options), "operation 'layer0' must be able to run on some device type, got: none");
-  EXPECT_EQ(messageOf(Graph(), cluster, options), "a graph must have at least one operation");
+  EXPECT_EQ(
+      messageOf(bad, cluster, options),
+      "operation 'layer0' must be able to run on some device type, got: none");
+  EXPECT_EQ(messageOf(Graph(), cluster, options),
+            "a graph must have at least one operation");
 }
 
 TEST(Planner, UpperBoundAddsWhatEachTypeReachesAlone) {
@@ -214,12 +232,16 @@ TEST(Planner, UpperBoundAddsWhatEachTypeReachesAlone) {
   EXPECT_NEAR(*bound, 2 / 8.0, 1e-9);
 }
 
-/// Like a decoder: per block a residual stream, some small operations and two large ones, a mask that all blocks read.
-Problem decoder(unsigned nodes, unsigned types, unsigned devices, bool training, unsigned seed) {
+/// Like a decoder: per block a residual stream, some small operations and two
+/// large ones, a mask that all blocks read.
+Problem decoder(unsigned nodes, unsigned types, unsigned devices, bool training,
+                unsigned seed) {
   Random random(seed);
   Problem problem;
   for (unsigned type = 0; type < types; ++type)
-    problem.cluster.types.push_back(device("type" + std::to_string(type), devices / types + (type < devices % types)));
+    problem.cluster.types.push_back(
+        device("type" + std::to_string(type),
+               devices / types + (type < devices % types)));
   setLinks(problem.cluster, 3e9, 30e-6);
   Graph &graph = problem.graph;
   unsigned residual = 0;
@@ -230,17 +252,23 @@ Problem decoder(unsigned nodes, unsigned types, unsigned devices, bool training,
     node.scope = "block" + std::to_string(index / 30);
     double seconds = inBlock % 10 == 5 ? 1e-3 : 1e-5 * random.real(0.5, 2);
     for (unsigned type = 0; type < types; ++type) {
-      node.forwardSeconds.push_back(seconds * (1 + 0.7 * type) * random.real(0.9, 1.1));
+      node.forwardSeconds.push_back(seconds * (1 + 0.7 * type) *
+                                    random.real(0.9, 1.1));
       node.backwardSeconds.push_back(2 * node.forwardSeconds.back());
     }
     node.parameterBytes = inBlock % 10 == 5 ? 8 << 20 : 0;
     node.activationBytes = 1 << 20;
     graph.nodes.push_back(node);
     if (index > 0)
-      graph.tensors.push_back({"v" + std::to_string(index), index - 1, {index}, int64_t(1 + random.below(4)) << 20, true});
+      graph.tensors.push_back({"v" + std::to_string(index),
+                               index - 1,
+                               {index},
+                               int64_t(1 + random.below(4)) << 20,
+                               true});
     if (inBlock == 0) {
       if (index > 0)
-        graph.tensors.push_back({"r" + std::to_string(index), residual, {index}, 1 << 20, true});
+        graph.tensors.push_back(
+            {"r" + std::to_string(index), residual, {index}, 1 << 20, true});
       residual = index;
     }
   }
@@ -256,25 +284,43 @@ Problem decoder(unsigned nodes, unsigned types, unsigned devices, bool training,
 double secondsToPlan(const Problem &problem, const char *what) {
   auto begin = std::chrono::steady_clock::now();
   Plan plan = mustPlan(problem.graph, problem.cluster, problem.options);
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::printf("%s: %zu stages, step %.4f s, gap %.2f %%, optimal %d, planned in %.3f s\n", what, plan.stages.size(),
-              plan.stepSeconds, 100 * plan.gap(), plan.optimalForOrder(), seconds);
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  std::printf("%s: %zu stages, step %.4f s, gap %.2f %%, optimal %d, planned "
+              "in %.3f s\n",
+              what, plan.stages.size(), plan.stepSeconds, 100 * plan.gap(),
+              plan.optimalForOrder(), seconds);
   EXPECT_TRUE(plan.optimalForOrder()) << what;
   return seconds;
 }
 
-// Limits are far above what an idle core needs, so that a busy machine does not fail.
+// Limits are far above what an idle core needs, so that a busy machine does not
+// fail.
 TEST(PlannerSpeed, OperatorGraphs) {
-  EXPECT_LT(secondsToPlan(decoder(1500, 1, 8, false, 1), "1500 nodes, 1 type, 8 devices"), 3);
-  EXPECT_LT(secondsToPlan(decoder(1500, 3, 8, false, 1), "1500 nodes, 3 types, 8 devices"), 6);
-  EXPECT_LT(secondsToPlan(decoder(1500, 3, 8, true, 1), "1500 nodes, 3 types, 8 devices, training"), 6);
+  EXPECT_LT(secondsToPlan(decoder(1500, 1, 8, false, 1),
+                          "1500 nodes, 1 type, 8 devices"),
+            3);
+  EXPECT_LT(secondsToPlan(decoder(1500, 3, 8, false, 1),
+                          "1500 nodes, 3 types, 8 devices"),
+            6);
+  EXPECT_LT(secondsToPlan(decoder(1500, 3, 8, true, 1),
+                          "1500 nodes, 3 types, 8 devices, training"),
+            6);
   Problem tight = decoder(1500, 3, 8, true, 2);
-  tight.options.memoryLimits = {int64_t(4) << 30, int64_t(3) << 30, int64_t(2) << 30};
-  EXPECT_LT(secondsToPlan(tight, "1500 nodes, 3 types, 8 devices, training, little memory"), 12);
+  tight.options.memoryLimits = {int64_t(4) << 30, int64_t(3) << 30,
+                                int64_t(2) << 30};
+  EXPECT_LT(
+      secondsToPlan(tight,
+                    "1500 nodes, 3 types, 8 devices, training, little memory"),
+      12);
   Problem few = decoder(1500, 3, 8, false, 3);
   few.options.microbatches = 2;
-  EXPECT_LT(secondsToPlan(few, "1500 nodes, 3 types, 8 devices, 2 microbatches"), 6);
-  EXPECT_LT(secondsToPlan(decoder(10000, 3, 8, false, 4), "10000 nodes, 3 types, 8 devices"), 30);
+  EXPECT_LT(
+      secondsToPlan(few, "1500 nodes, 3 types, 8 devices, 2 microbatches"), 6);
+  EXPECT_LT(secondsToPlan(decoder(10000, 3, 8, false, 4),
+                          "10000 nodes, 3 types, 8 devices"),
+            30);
 }
 
 } // namespace

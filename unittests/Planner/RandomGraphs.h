@@ -19,14 +19,18 @@ public:
   explicit Random(unsigned seed) : engine(seed) {}
   unsigned below(unsigned limit) { return engine() % limit; }
   bool chance(double probability) { return real(0, 1) < probability; }
-  double real(double low, double high) { return low + (high - low) * (double(engine()) / double(engine.max())); }
+  double real(double low, double high) {
+    return low + (high - low) * (double(engine()) / double(engine.max()));
+  }
 
 private:
   std::mt19937 engine;
 };
 
-/// A DAG of up to `maxNodes` nodes on up to three device types. All features of the graph occur: skips, many consumers, cheap
-/// clones, groups, values that may not cross, shared parameters, types that cannot run a node, memory limits.
+/// A DAG of up to `maxNodes` nodes on up to three device types. All features of
+/// the graph occur: skips, many consumers, cheap clones, groups, values that
+/// may not cross, shared parameters, types that cannot run a node, memory
+/// limits.
 Problem randomProblem(unsigned seed, unsigned maxNodes);
 
 } // namespace hethub::planner::test

@@ -11,7 +11,7 @@ namespace hethub::planner {
 llvm::json::Value planToJSON(const Graph &graph,
                              const cluster::Cluster &cluster, const Plan &plan);
 
-/// The same as text: indented, one line a list of names, ends with a newline.
+/// The same as text: indented by two, ends with a newline.
 /// Equal plans give equal bytes.
 std::string planToText(const Graph &graph, const cluster::Cluster &cluster,
                        const Plan &plan);

@@ -1,0 +1,48 @@
+// Random pipelines with skips and replicas.
+#ifndef HETHUB_UNITTESTS_SIMULATOR_RANDOMPIPELINES_H
+#define HETHUB_UNITTESTS_SIMULATOR_RANDOMPIPELINES_H
+
+#include "hethub/Simulator/Simulator.h"
+
+#include <random>
+
+namespace hethub::simulator::test {
+
+inline double real(std::mt19937 &engine, double high) {
+  return high * (double(engine()) / double(engine.max()));
+}
+
+/// A chain of up to 6 stages, each connected with the next.
+inline Pipeline randomChain(std::mt19937 &engine, double slowestLink) {
+  Pipeline pipeline;
+  int stages = 1 + engine() % 6;
+  for (int stage = 0; stage < stages; ++stage) {
+    pipeline.stages.push_back(
+        {"stage " + std::to_string(stage), 1, 0.1 + real(engine, 4)});
+    if (stage > 0)
+      pipeline.channels.push_back({"value" + std::to_string(stage), stage - 1,
+                                   stage, 8, real(engine, slowestLink),
+                                   real(engine, slowestLink), -1});
+  }
+  return pipeline;
+}
+
+/// The same with skips and replicas.
+inline Pipeline randomPipeline(std::mt19937 &engine) {
+  Pipeline pipeline = randomChain(engine, 2);
+  int stages = pipeline.stages.size();
+  for (PipelineStage &stage : pipeline.stages)
+    stage.replicas = 1 + engine() % 3;
+  for (int count = engine() % 4; stages > 1 && count > 0; --count) {
+    int from = engine() % (stages - 1),
+        to = from + 1 + engine() % (stages - from - 1);
+    pipeline.channels.push_back({"skip" + std::to_string(count), from, to, 16,
+                                 real(engine, 1), real(engine, 1),
+                                 engine() % 2 ? 0 : -1});
+  }
+  return pipeline;
+}
+
+} // namespace hethub::simulator::test
+
+#endif
