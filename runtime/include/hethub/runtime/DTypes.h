@@ -9,7 +9,8 @@
 
 namespace hethub::runtime {
 
-/// "F32" of safetensors and weights.json -> at::kFloat; nothing for an unknown name.
+/// "F32" of safetensors and weights.json -> at::kFloat; nothing for an unknown
+/// name.
 std::optional<at::ScalarType> dtypeOfSafetensors(std::string_view name);
 
 /// "float32", "bool": as NumPy writes it.
@@ -18,10 +19,12 @@ std::string dtypeName(at::ScalarType dtype);
 /// "2x32xfloat32"
 std::string typeName(at::ScalarType dtype, at::IntArrayRef shape);
 
-/// dtype, times the product of shape; throws Error where the product overflows or a dim is negative.
+/// dtype, times the product of shape; throws Error where the product overflows
+/// or a dim is negative.
 int64_t byteCount(at::ScalarType dtype, at::IntArrayRef shape);
 
-/// Whether `actual` has the rank of `expected` and its sizes wherever those are not -1.
+/// Whether `actual` has the rank of `expected` and its sizes wherever those are
+/// not -1.
 bool shapeFits(at::IntArrayRef actual, at::IntArrayRef expected);
 
 } // namespace hethub::runtime

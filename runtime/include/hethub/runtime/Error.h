@@ -1,4 +1,5 @@
-// The runtime's exception: a message for the user, lower case, without a full stop.
+// The runtime's exception: a message for the user, lower case, without a full
+// stop.
 #pragma once
 
 #include <sstream>
@@ -20,7 +21,8 @@ template <typename... Parts>
   throw Error(message.str());
 }
 
-/// The message of any exception without LibTorch's backtrace and Gloo's source positions.
+/// The message of any exception without LibTorch's backtrace and Gloo's source
+/// positions.
 std::string messageOf(const std::exception &error);
 
 } // namespace hethub::runtime

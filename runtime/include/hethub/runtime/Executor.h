@@ -1,4 +1,5 @@
-// Runs the schedule rows of one rank: posts receives ahead, computes, sends, and keeps the times of all three.
+// Runs the schedule rows of one rank: posts receives ahead, computes, sends,
+// and keeps the times of all three.
 #pragma once
 
 #include "hethub/runtime/Comm.h"
@@ -19,7 +20,8 @@ struct Place {
 };
 Place placeOf(const StageSpec &spec, int rank);
 
-/// Throws Error where the tables contradict each other: rows that name no channel, a forward before its receive, ...
+/// Throws Error where the tables contradict each other: rows that name no
+/// channel, a forward before its receive, ...
 void checkSpec(const StageSpec &spec);
 
 /// A row of the schedule for a certain microbatch, with the peer's rank.
@@ -30,30 +32,42 @@ struct Step {
   int peerRank = -1;
 };
 
-/// The steps of `replica` for `microbatches` microbatches, `repeats` times. Throws Error where a whole-step schedule
-/// does not fit the number.
-std::vector<Step> expandSchedule(const StageSpec &spec, int replica, int microbatches, int repeats);
+/// The steps of `replica` for `microbatches` microbatches, `repeats` times.
+/// Throws Error where a whole-step schedule does not fit the number.
+std::vector<Step> expandSchedule(const StageSpec &spec, int replica,
+                                 int microbatches, int repeats);
 
 /// What a rank reports at its end. Seconds are of the wall clock.
 struct RunStats {
-  double loadS = 0;                    ///< weights, start-up functions
-  std::vector<double> repeatWallS;     ///< from the first compute of a repeat to its last send, per repeat
-  std::vector<double> repeatBusyS;     ///< in forward, emulated sleep included, per repeat
-  double waitS = 0;                    ///< for messages
-  int64_t computes = 0, overruns = 0;  ///< overruns: computes that lasted longer than their emulated time
+  double loadS = 0; ///< weights, start-up functions
+  int64_t weightsBytes = 0;
+  double wallS = 0; ///< from the first step to the last send's end
+  std::vector<double> repeatEndS; ///< end of each repeat's last step, counted
+                                  ///< from the first step
+  std::vector<double>
+      repeatBusyS; ///< in forward, emulated sleep included, per repeat
+  std::vector<double> computeS;       ///< each forward without emulated sleep
+  double waitS = 0;                   ///< for messages
+  int64_t computes = 0, overruns = 0; ///< overruns: computes that lasted longer
+                                      ///< than their emulated time
   bool emulated = false;
   int64_t bytesSent = 0, bytesReceived = 0;
 };
 
-/// Where a rank gets model inputs from and gives model outputs to. `microbatch` counts within one repeat.
+/// Where a rank gets model inputs from and gives model outputs to. `microbatch`
+/// counts within one repeat.
 using Feed = std::function<at::Tensor(const PortSpec &port, int microbatch)>;
-using Sink = std::function<void(const PortSpec &port, int microbatch, at::Tensor value)>;
+using Sink =
+    std::function<void(const PortSpec &port, int microbatch, at::Tensor value)>;
 
 class Executor {
 public:
-  /// `commOf` gives the back end of a channel.
-  Executor(const StageSpec &spec, int rank, std::function<Comm &(const ChannelSpec &)> commOf, Forward forward,
-           const RunOptions &options, Trace *trace);
+  /// `commOf` gives the back end of a channel towards a peer's rank. `trace`
+  /// may be null.
+  Executor(const StageSpec &spec, int rank,
+           std::function<Comm &(const ChannelSpec &, int)> commOf,
+           Forward forward, at::Device device, const RunOptions &options,
+           Trace *trace);
 
   /// Runs all steps; outputs of the last repeat go to `sink`.
   void run(const Feed &feed, const Sink &sink, RunStats &stats);
@@ -61,8 +75,9 @@ public:
 private:
   const StageSpec &spec_;
   int rank_;
-  std::function<Comm &(const ChannelSpec &)> commOf_;
+  std::function<Comm &(const ChannelSpec &, int)> commOf_;
   Forward forward_;
+  at::Device device_;
   const RunOptions &options_;
   Trace *trace_;
 };

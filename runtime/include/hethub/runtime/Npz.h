@@ -1,4 +1,5 @@
-// NumPy's .npz files: reading (stored or deflated entries, .npy versions 1 to 3, zip64) and writing (stored).
+// NumPy's .npz files: reading (stored or deflated entries, .npy versions 1 to
+// 3, zip64) and writing (stored).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +13,8 @@
 
 namespace hethub::runtime {
 
-/// Type of an array in a file. Two-byte void ("V2") is bfloat16, as the ml_dtypes package writes it.
+/// Type of an array in a file. Two-byte void ("V2") is bfloat16, as the
+/// ml_dtypes package writes it.
 struct ArrayHeader {
   at::ScalarType dtype;
   std::vector<int64_t> shape;
@@ -38,7 +40,9 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Writes `path` by way of a file beside it that is then renamed: never half a file.
-void writeNpz(const std::string &path, const std::vector<std::pair<std::string, at::Tensor>> &arrays);
+/// Writes `path` by way of a file beside it that is then renamed: never half a
+/// file.
+void writeNpz(const std::string &path,
+              const std::vector<std::pair<std::string, at::Tensor>> &arrays);
 
 } // namespace hethub::runtime

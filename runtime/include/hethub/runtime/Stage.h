@@ -1,21 +1,26 @@
-// What a stage program hands to the runtime: a StageSpec (tables of ports, channels and schedule rows) and a Load
-// function that turns weights into the stage's functions. An emitted program is
+// What a stage program hands to the runtime: a StageSpec (tables of ports,
+// channels and schedule rows) and a Load function that turns weights into the
+// stage's functions. An emitted program is
 //
 //   #include "hethub/runtime/Stage.h"
 //   #include "hethub/runtime/Weights.h"
-//   #include <ATen/ops/linear.h>              // one header for each operator used
+//   #include <ATen/ops/linear.h>              // one header for each operator
+//   used
 //
-//   struct Weights {                          // one member for each parameter, and what start-up makes of them
+//   struct Weights {                          // one member for each parameter,
+//   and what start-up makes of them
 //     at::Tensor dense_weight;
 //     explicit Weights(rt::WeightsFile &file)
 //         : dense_weight(file.get("dense.weight", at::kFloat, {4, 8})) {}
 //   };
-//   rt::Tensors forward(const Weights &w, rt::Tensors inputs) { ... at::linear(x, w.dense_weight) ... }
-//   const rt::StageSpec spec{ ... };          // the table
-//   int main(int argc, char **argv) { return rt::runStage(spec, rt::bind<Weights>(forward), argc, argv); }
+//   rt::Tensors forward(const Weights &w, rt::Tensors inputs) { ...
+//   at::linear(x, w.dense_weight) ... } const rt::StageSpec spec{ ... }; // the
+//   table int main(int argc, char **argv) { return rt::runStage(spec,
+//   rt::bind<Weights>(forward), argc, argv); }
 //
-// with `namespace rt = hethub::runtime`. runtime/test/example_stage is a whole one. The interpreter of program files
-// fills the same structures from a StageProgram (proto/hethub.proto), where each field is described in full.
+// with `namespace rt = hethub::runtime`. runtime/test/example_stage is a whole
+// one. The interpreter of program files fills the same structures from a
+// StageProgram (proto/hethub.proto), where each field is described in full.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,17 +36,19 @@ using Tensors = std::vector<at::Tensor>;
 using Shape = std::vector<int64_t>;
 class WeightsFile;
 
-/// All stages of the plan in order. Ranks count through stages and, within a stage, through replicas.
+/// All stages of the plan in order. Ranks count through stages and, within a
+/// stage, through replicas.
 struct DeviceSpec {
-  std::string type;               ///< name in cluster.yaml
-  std::string kind;               ///< "cpu", "cuda", "rocm"
-  int replicas = 1;               ///< microbatch j runs on replica j mod replicas
-  double emulatedSlowdown = 0;    ///< 0: not emulated
-  double profiledForwardS = 0;    ///< seconds of one forward on the real device
+  std::string type;            ///< name in cluster.yaml
+  std::string kind;            ///< "cpu", "cuda", "rocm"
+  int replicas = 1;            ///< microbatch j runs on replica j mod replicas
+  double emulatedSlowdown = 0; ///< 0: not emulated
+  double profiledForwardS = 0; ///< seconds of one forward on the real device
 };
 
-/// An input or output of `forward`, in the order of its arguments and results. Exactly one of `channel` (the tensor
-/// travels from or to another stage) and `index` (position among the model's own inputs or outputs) is not -1.
+/// An input or output of `forward`, in the order of its arguments and results.
+/// Exactly one of `channel` (the tensor travels from or to another stage) and
+/// `index` (position among the model's own inputs or outputs) is not -1.
 struct PortSpec {
   std::string name; ///< the model's name of the tensor
   at::ScalarType dtype;
@@ -63,9 +70,18 @@ struct ChannelSpec {
 };
 
 /// Numbers are those of hethub.Action in proto/hethub.proto.
-enum class Action { Receive = 1, Forward = 2, Send = 3, Backward = 4, Weight = 5, AllReduce = 6, OptimizerStep = 7 };
+enum class Action {
+  Receive = 1,
+  Forward = 2,
+  Send = 3,
+  Backward = 4,
+  Weight = 5,
+  AllReduce = 6,
+  OptimizerStep = 7
+};
 
-/// One row of this stage's schedule; rows stand in the order in which the stage issues them.
+/// One row of this stage's schedule; rows stand in the order in which the stage
+/// issues them.
 struct RowSpec {
   Action action;
   int channel = -1;
@@ -81,34 +97,41 @@ struct StageSpec {
   std::vector<DeviceSpec> stages;
   std::vector<PortSpec> inputs;
   std::vector<PortSpec> outputs;
-  std::vector<ChannelSpec> channels; ///< those that this stage sends or receives on
-  bool perMicrobatch = true;         ///< rows describe one microbatch and repeat; else `microbatches` of them
+  std::vector<ChannelSpec>
+      channels;              ///< those that this stage sends or receives on
+  bool perMicrobatch = true; ///< rows describe one microbatch and repeat; else
+                             ///< `microbatches` of them
   int microbatches = 1;
   std::vector<RowSpec> rows;
-  int64_t microbatchAxisSize = 0; ///< size of axis 0 of the batched inputs; 0: samples are not counted
+  int64_t microbatchAxisSize =
+      0; ///< size of axis 0 of the batched inputs; 0: samples are not counted
 };
 
-/// Inputs and outputs in the order of StageSpec's ports. Inputs are handed over: a function may release each one
-/// (`inputs[0].reset()`) after its last use, so that memory is that of the live values alone.
+/// Inputs and outputs in the order of StageSpec's ports. Inputs are handed
+/// over: a function may release each one
+/// (`inputs[0].reset()`) after its last use, so that memory is that of the live
+/// values alone.
 using Forward = std::function<Tensors(Tensors inputs)>;
 
-/// Reads the weights, runs the start-up computations on them and returns the stage's forward function.
+/// Reads the weights, runs the start-up computations on them and returns the
+/// stage's forward function.
 using Load = std::function<Forward(WeightsFile &weights)>;
 
 /// The usual Load: `W` is a struct with a constructor W(WeightsFile &).
 template <typename W>
 Load bind(Tensors (*forward)(const W &weights, Tensors inputs)) {
   return [forward](WeightsFile &file) -> Forward {
-    return [forward, weights = std::make_shared<const W>(file)](Tensors inputs) {
-      return forward(*weights, std::move(inputs));
-    };
+    return [forward, weights = std::make_shared<const W>(file)](
+               Tensors inputs) { return forward(*weights, std::move(inputs)); };
   };
 }
 
-/// Runs this stage as one rank of the plan: reads options (see --help) and the environment of torchrun, srun or
-/// `hethub run`, agrees with the other ranks, runs the schedule and writes outputs. Returns the exit code: 0, or 1
-/// after one message on stderr that names rank, stage and reason. A program that needs a weights manifest finds
-/// weights.json beside the executable or in the folder above it, unless --weights names another.
+/// Runs this stage as one rank of the plan: reads options (see --help) and the
+/// environment of torchrun, srun or `hethub run`, agrees with the other ranks,
+/// runs the schedule and writes outputs. Returns the exit code: 0, or 1 after
+/// one message on stderr that names rank, stage and reason. A program that
+/// needs a weights manifest finds weights.json beside the executable or in the
+/// folder above it, unless --weights names another.
 int runStage(const StageSpec &spec, const Load &load, int argc, char **argv);
 
 } // namespace hethub::runtime

@@ -1,5 +1,6 @@
-// Times of what a rank did, written as Chrome trace JSON, which Perfetto and chrome://tracing open: pid = rank, one
-// tid each for compute, send and receive, and an arrow from each send to its receive.
+// Times of what a rank did, written as Chrome trace JSON, which Perfetto and
+// chrome://tracing open: pid = rank, one tid each for compute, send and
+// receive, and an arrow from each send to its receive.
 #pragma once
 
 #include <chrono>
@@ -26,14 +27,16 @@ public:
     Clock::time_point begin, end;
     int microbatch;
     int64_t bytes = 0;
-    uint64_t flow = 0; ///< equal at the send and the receive of one message; 0: none
+    uint64_t flow =
+        0; ///< equal at the send and the receive of one message; 0: none
   };
 
   Trace(int rank, std::string label) : rank_(rank), label_(std::move(label)) {}
   void add(Event event) { events_.push_back(std::move(event)); }
   const std::vector<Event> &events() const { return events_; }
 
-  /// Times are microseconds of the machine's steady clock, so ranks of one machine line up.
+  /// Times are microseconds of the machine's steady clock, so ranks of one
+  /// machine line up.
   std::string json() const;
   void write(const std::string &path) const;
 

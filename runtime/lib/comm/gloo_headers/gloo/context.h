@@ -1,5 +1,6 @@
-// Declarations that ProcessGroupGloo.hpp needs of Gloo, whose code is inside libtorch_cpu but whose headers the torch
-// wheel does not ship. Objects of these classes are only handed through, never made or looked into here.
+// Declarations that ProcessGroupGloo.hpp needs of Gloo, whose code is inside
+// libtorch_cpu but whose headers the torch wheel does not ship. Objects of
+// these classes are only handed through, never made or looked into here.
 #pragma once
 #include <chrono>
 

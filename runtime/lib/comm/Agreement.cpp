@@ -1,0 +1,130 @@
+// Gloo lets a short message pass silently and dies on a long one, so that
+// nothing may be sent before both ends of each channel have compared dtype,
+// shape, bytes and order.
+#include "Agreement.h"
+#include "hethub/runtime/DTypes.h"
+#include "hethub/runtime/Error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+using namespace hethub::runtime;
+using nlohmann::json;
+
+namespace {
+std::string nameOf(const StageSpec &spec, int rank) {
+  Place place = placeOf(spec, rank);
+  return "rank " + std::to_string(rank) + " (stage " +
+         std::to_string(place.stage) + " on " +
+         spec.stages[static_cast<size_t>(place.stage)].type + ")";
+}
+
+std::string bytesOf(const ChannelSpec &channel) {
+  for (int64_t size : channel.shape)
+    if (size < 0)
+      return "as many as each message says";
+  return std::to_string(byteCount(channel.dtype, channel.shape));
+}
+} // namespace
+
+std::string hethub::runtime::describeRank(const StageSpec &spec, int rank,
+                                          int microbatches, int repeats,
+                                          const std::vector<Step> &steps) {
+  json description = {{"rank", rank},
+                      {"name", nameOf(spec, rank)},
+                      {"plan", spec.planHash},
+                      {"stage", spec.stage},
+                      {"stages", spec.stages.size()},
+                      {"microbatches", microbatches},
+                      {"repeats", repeats},
+                      {"channels", json::array()}};
+  // For each channel and peer: the microbatches in the order in which their
+  // messages go.
+  std::map<std::pair<int, int>, std::string> order;
+  for (const Step &step : steps)
+    if (step.channel >= 0)
+      order[{step.channel, step.peerRank}] +=
+          std::to_string(step.microbatch) + " ";
+  for (const auto &[key, microbatchOrder] : order)
+    for (const ChannelSpec &channel : spec.channels)
+      if (channel.id == key.first)
+        description["channels"].push_back(
+            {{"id", channel.id},
+             {"name", channel.name},
+             {"peer", key.second},
+             {"sends", channel.fromStage == spec.stage},
+             {"type", typeName(channel.dtype, channel.shape)},
+             {"bytes", bytesOf(channel)},
+             {"order", microbatchOrder}});
+  return description.dump();
+}
+
+std::string hethub::runtime::disagreement(const std::string &mineText,
+                                          const std::string &otherText) {
+  json mine = json::parse(mineText), other = json::parse(otherText);
+  std::string me = mine["name"], them = other["name"];
+  auto differ = [&](const std::string &what, const json &ours,
+                    const json &theirs) {
+    auto text = [](const json &value) {
+      return value.is_string() ? value.get<std::string>() : value.dump();
+    };
+    return them + " and " + me + " must agree on " + what +
+           ", got: " + text(theirs) + " and " + text(ours);
+  };
+  for (const auto &[key, what] :
+       {std::pair{"plan", "the plan (its hash)"},
+        {"stages", "the number of stages"},
+        {"microbatches", "the number of microbatches"},
+        {"repeats", "the number of repeats"}})
+    if (mine[key] != other[key])
+      return differ(what, mine[key], other[key]);
+
+  auto channelsWith = [](const json &description, int peer) {
+    std::map<int, json> channels;
+    for (const json &channel : description["channels"])
+      if (channel["peer"] == peer)
+        channels[channel["id"]] = channel;
+    return channels;
+  };
+  std::map<int, json> ours = channelsWith(mine, other["rank"]),
+                      theirs = channelsWith(other, mine["rank"]);
+  auto label = [](const json &channel) {
+    return "channel " + channel["id"].dump() + " '" +
+           channel["name"].get<std::string>() + "'";
+  };
+  for (const auto &[id, channel] : theirs)
+    if (!ours.count(id))
+      return them + " uses " + label(channel) + " with " + me +
+             ", which does not know it";
+  for (const auto &[id, channel] : ours) {
+    auto found = theirs.find(id);
+    if (found == theirs.end())
+      return me + " uses " + label(channel) + " with " + them +
+             ", which does not know it";
+    if (channel["sends"] == found->second["sends"])
+      return differ("the direction of " + label(channel), channel["sends"],
+                    found->second["sends"]);
+    for (const auto &[key, what] : {std::pair{"type", "the type of "},
+                                    {"bytes", "the bytes of "},
+                                    {"order", "the order of messages on "}})
+      if (channel[key] != found->second[key])
+        return differ(what + label(channel), channel[key], found->second[key]);
+  }
+  return "";
+}
+
+void hethub::runtime::agree(c10d::Store &store, const StageSpec &spec, int rank,
+                            int microbatches, int repeats,
+                            const std::vector<Step> &steps) {
+  std::string mine = describeRank(spec, rank, microbatches, repeats, steps);
+  store.set("agree/" + std::to_string(rank), mine);
+  for (int other = 0; other < worldSize(spec); ++other) {
+    if (other == rank)
+      continue;
+    std::string reason =
+        disagreement(mine, store.get_to_str("agree/" + std::to_string(other)));
+    if (!reason.empty())
+      fail(reason);
+  }
+}

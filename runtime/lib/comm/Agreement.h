@@ -1,0 +1,27 @@
+// The check before the first microbatch: all ranks run the same plan, and both
+// ends of each channel mean the same.
+#pragma once
+
+#include "Store.h"
+#include "hethub/runtime/Executor.h"
+#include "hethub/runtime/Stage.h"
+
+#include <string>
+#include <vector>
+
+namespace hethub::runtime {
+
+/// What one rank says of itself, as JSON text.
+std::string describeRank(const StageSpec &spec, int rank, int microbatches,
+                         int repeats, const std::vector<Step> &steps);
+
+/// Compares two descriptions; returns what they disagree on, naming both sides,
+/// or an empty string.
+std::string disagreement(const std::string &mine, const std::string &other);
+
+/// Exchanges descriptions through the store; throws Error that names both
+/// sides.
+void agree(c10d::Store &store, const StageSpec &spec, int rank,
+           int microbatches, int repeats, const std::vector<Step> &steps);
+
+} // namespace hethub::runtime

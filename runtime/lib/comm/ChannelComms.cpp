@@ -1,0 +1,52 @@
+// One table: CPU to CPU goes straight over the host back end, a kind with its
+// own library over that, and everything else through host memory.
+#include "ChannelComms.h"
+#include "HostStagedComm.h"
+
+using namespace hethub::runtime;
+
+Route hethub::runtime::routeOf(const std::string &fromKind,
+                               const std::string &toKind) {
+  if (fromKind == "cpu" && toKind == "cpu")
+    return Route::Host;
+  if (fromKind == toKind && fromKind == "cuda")
+    return Route::Direct;
+  return Route::Staged;
+}
+
+ChannelComms::ChannelComms(const StageSpec &spec, Comm &host, at::Device device,
+                           Exchange exchange)
+    : spec_(spec), host_(host), device_(device),
+      exchange_(std::move(exchange)) {}
+
+Comm &ChannelComms::of(const ChannelSpec &channel, int peerRank) {
+  const std::string &from =
+      spec_.stages[static_cast<size_t>(channel.fromStage)].kind;
+  const std::string &to =
+      spec_.stages[static_cast<size_t>(channel.toStage)].kind;
+  switch (routeOf(from, to)) {
+  case Route::Host:
+    return host_;
+  case Route::Direct: {
+    bool sends = channel.fromStage == spec_.stage;
+    int sender = sends ? host_.rank() : peerRank,
+        receiver = sends ? peerRank : host_.rank();
+    // One communicator for each directed edge: opposite directions in one
+    // communicator can deadlock.
+    std::string edge = std::to_string(sender) + "-" + std::to_string(receiver);
+    std::unique_ptr<Comm> &comm = edges_[edge];
+    if (!comm)
+      comm =
+          deviceBackend(from).makeEdge(device_, exchange_, edge, sends ? 0 : 1);
+    return *comm;
+  }
+  case Route::Staged:
+    // A CPU end of a mixed channel is on the host already.
+    if (device_.type() == at::kCPU)
+      return host_;
+    if (!staged_)
+      staged_ = makeHostStagedComm(host_, device_);
+    return *staged_;
+  }
+  return host_;
+}

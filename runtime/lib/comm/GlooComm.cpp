@@ -1,0 +1,165 @@
+// CPU tensors over TCP. Uses c10d's backend object directly; one channel is one
+// tag.
+#include "GlooComm.h"
+#include "Control.h"
+#include "hethub/runtime/Error.h"
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace hethub::runtime;
+using c10d::ProcessGroupGloo;
+
+namespace {
+/// The address of this machine from which `host` is reached: loop-back when the
+/// store is local, else that of the right network card. Gloo's default would
+/// resolve the host name, often to loop-back, and a two-host job would hang.
+std::string ownAddressTowards(const std::string &host) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  if (getaddrinfo(host.c_str(), "9", &hints, &found) != 0)
+    fail("MASTER_ADDR names no host: ", host);
+  std::string result;
+  for (addrinfo *entry = found; entry && result.empty();
+       entry = entry->ai_next) {
+    int probe = socket(entry->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0)
+      continue;
+    sockaddr_storage own{};
+    socklen_t length = sizeof(own);
+    char text[NI_MAXHOST];
+    // Connecting a datagram socket sends nothing; it only picks the route.
+    if (connect(probe, entry->ai_addr, entry->ai_addrlen) == 0 &&
+        getsockname(probe, reinterpret_cast<sockaddr *>(&own), &length) == 0 &&
+        getnameinfo(reinterpret_cast<sockaddr *>(&own), length, text,
+                    sizeof(text), nullptr, 0, NI_NUMERICHOST) == 0)
+      result = text;
+    close(probe);
+  }
+  freeaddrinfo(found);
+  if (result.empty())
+    fail("no network address of this machine reaches ", host);
+  return result;
+}
+
+std::shared_ptr<::gloo::transport::Device>
+makeDevice(const std::string &storeAddress) {
+  for (const char *name : {"HETHUB_INTERFACE", "GLOO_SOCKET_IFNAME"})
+    if (const char *interface = std::getenv(name))
+      return ProcessGroupGloo::createDeviceForInterface(interface);
+  return ProcessGroupGloo::createDeviceForHostname(
+      ownAddressTowards(storeAddress));
+}
+
+class GlooWork : public Work {
+public:
+  GlooWork(c10::intrusive_ptr<c10d::Work> work, int peer, double timeoutS,
+           const char *what)
+      : work_(std::move(work)), peer_(peer), timeoutS_(timeoutS), what_(what) {}
+
+  void wait() override {
+    std::string reason;
+    try {
+      if (work_->wait(milliseconds(timeoutS_)))
+        return;
+      reason = "was given up";
+    } catch (const std::exception &error) {
+      reason = messageOf(error);
+    }
+    if (peer_ < 0)
+      fail(what_, " with the other ranks failed: ", reason);
+    if (reason.find("imed out") != std::string::npos)
+      throw PeerError(
+          peer_, std::string("it did not answer a ") + what_ + " within " +
+                     std::to_string(static_cast<int64_t>(timeoutS_ + 0.5)) +
+                     " s");
+    throw PeerError(peer_, "its connection is lost: " + reason);
+  }
+
+private:
+  c10::intrusive_ptr<c10d::Work> work_;
+  int peer_;
+  double timeoutS_;
+  const char *what_;
+};
+
+class GlooComm : public Comm {
+public:
+  GlooComm(c10::intrusive_ptr<ProcessGroupGloo> group, int rank, int size,
+           double timeoutS)
+      : group_(std::move(group)), rank_(rank), size_(size),
+        timeoutS_(timeoutS) {}
+
+  std::string name() const override { return "gloo"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  WorkPtr send(const at::Tensor &tensor, int peer, int tag) override {
+    std::vector<at::Tensor> tensors{tensor};
+    return start(peer, "send",
+                 [&] { return group_->send(tensors, peer, tag); });
+  }
+  WorkPtr receive(at::Tensor &tensor, int peer, int tag) override {
+    std::vector<at::Tensor> tensors{tensor};
+    return start(peer, "receive",
+                 [&] { return group_->recv(tensors, peer, tag); });
+  }
+  WorkPtr allReduceSum(at::Tensor &tensor) override {
+    std::vector<at::Tensor> tensors{tensor};
+    return start(-1, "all-reduce", [&] { return group_->allreduce(tensors); });
+  }
+  WorkPtr broadcast(at::Tensor &tensor, int root) override {
+    std::vector<at::Tensor> tensors{tensor};
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    return start(-1, "broadcast",
+                 [&] { return group_->broadcast(tensors, options); });
+  }
+  void barrier() override {
+    start(-1, "barrier", [&] { return group_->barrier(); })->wait();
+  }
+  void abort(const std::string &) override { group_->abort(); }
+
+private:
+  // A broken connection may show when an operation starts instead of when it is
+  // waited for.
+  template <typename Operation>
+  WorkPtr start(int peer, const char *what, Operation operation) {
+    try {
+      return std::make_unique<GlooWork>(operation(), peer, timeoutS_, what);
+    } catch (const std::exception &error) {
+      if (peer < 0)
+        fail(what, " with the other ranks failed: ", messageOf(error));
+      throw PeerError(peer, "its connection is lost: " + messageOf(error));
+    }
+  }
+
+  c10::intrusive_ptr<ProcessGroupGloo> group_;
+  int rank_, size_;
+  double timeoutS_;
+};
+} // namespace
+
+std::unique_ptr<Comm> hethub::runtime::makeGlooComm(
+    StorePtr store, const std::string &group, int rank, int size,
+    const std::string &storeAddress, double timeoutS) {
+  auto options = ProcessGroupGloo::Options::create(milliseconds(timeoutS));
+  options->threads = 1; // only collectives use them
+  options->devices.push_back(makeDevice(storeAddress));
+  auto prefixed =
+      c10::make_intrusive<c10d::PrefixStore>("gloo/" + group, std::move(store));
+  try {
+    auto processes =
+        c10::make_intrusive<ProcessGroupGloo>(prefixed, rank, size, options);
+    return std::make_unique<GlooComm>(std::move(processes), rank, size,
+                                      timeoutS);
+  } catch (const std::exception &error) {
+    fail("cannot connect to the other ranks: ", messageOf(error));
+  }
+}

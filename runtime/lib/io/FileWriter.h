@@ -1,0 +1,32 @@
+// Files that are either whole or not there.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace hethub::runtime {
+
+/// Writes to a file beside the target; finish() renames it, and a writer that
+/// is not finished removes it.
+class FileWriter {
+public:
+  explicit FileWriter(const std::string &path);
+  ~FileWriter();
+  FileWriter(const FileWriter &) = delete;
+  FileWriter &operator=(const FileWriter &) = delete;
+
+  void write(std::string_view data);
+  void finish();
+  uint64_t written() const { return written_; }
+
+private:
+  std::string path_, part_;
+  std::FILE *file_;
+  uint64_t written_ = 0;
+};
+
+void writeFile(const std::string &path, std::string_view text);
+
+} // namespace hethub::runtime

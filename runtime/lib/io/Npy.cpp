@@ -1,0 +1,163 @@
+// The header of .npy data: magic, version, and a Python dict literal with three
+// keys.
+#include "hethub/runtime/DTypes.h"
+#include "hethub/runtime/Error.h"
+#include "hethub/runtime/Npz.h"
+
+#include <cctype>
+
+using namespace hethub::runtime;
+
+namespace {
+struct Descriptor {
+  const char *text;
+  at::ScalarType dtype;
+};
+// Without the byte order mark. V2 is how the ml_dtypes package stores bfloat16.
+constexpr Descriptor descriptors[] = {
+    {"f8", at::kDouble},
+    {"f4", at::kFloat},
+    {"f2", at::kHalf},
+    {"i8", at::kLong},
+    {"i4", at::kInt},
+    {"i2", at::kShort},
+    {"i1", at::kChar},
+    {"u1", at::kByte},
+    {"u2", at::kUInt16},
+    {"u4", at::kUInt32},
+    {"u8", at::kUInt64},
+    {"b1", at::kBool},
+    {"V2", at::kBFloat16},
+    {"c8", at::kComplexFloat},
+    {"c16", at::kComplexDouble},
+};
+
+/// A reader of the dict literal: skips blanks, and knows the few forms that
+/// NumPy writes.
+class DictReader {
+public:
+  DictReader(std::string_view text, const std::string &name)
+      : text_(text), name_(name) {}
+
+  bool accept(char wanted) {
+    skipBlanks();
+    if (position_ >= text_.size() || text_[position_] != wanted)
+      return false;
+    ++position_;
+    return true;
+  }
+  void expect(char wanted) {
+    if (!accept(wanted))
+      damaged();
+  }
+  std::string string() {
+    skipBlanks();
+    char quote = accept('\'') ? '\'' : '"';
+    if (quote == '"')
+      expect('"');
+    size_t end = text_.find(quote, position_);
+    if (end == std::string_view::npos)
+      damaged();
+    std::string result(text_.substr(position_, end - position_));
+    position_ = end + 1;
+    return result;
+  }
+  bool boolean() {
+    skipBlanks();
+    for (bool value : {true, false}) {
+      std::string_view word = value ? "True" : "False";
+      if (text_.substr(position_, word.size()) == word) {
+        position_ += word.size();
+        return value;
+      }
+    }
+    damaged();
+  }
+  std::vector<int64_t> sizes() {
+    std::vector<int64_t> result;
+    expect('(');
+    while (!accept(')')) {
+      skipBlanks();
+      int64_t value = 0;
+      size_t start = position_;
+      while (position_ < text_.size() &&
+             std::isdigit(static_cast<unsigned char>(text_[position_])) &&
+             position_ - start < 18)
+        value = value * 10 + (text_[position_++] - '0');
+      if (position_ == start)
+        damaged();
+      accept('L');
+      result.push_back(value);
+      accept(',');
+    }
+    return result;
+  }
+  [[noreturn]] void damaged() const {
+    fail("array '", name_, "' has a damaged .npy header");
+  }
+
+private:
+  void skipBlanks() {
+    while (position_ < text_.size() &&
+           std::isspace(static_cast<unsigned char>(text_[position_])))
+      ++position_;
+  }
+  std::string_view text_;
+  const std::string &name_;
+  size_t position_ = 0;
+};
+
+at::ScalarType dtypeOfDescriptor(const std::string &text,
+                                 const std::string &name) {
+  if (!text.empty()) {
+    if (text[0] == '>')
+      fail("array '", name, "' must be little endian, got dtype: ", text);
+    std::string plain = text.substr(
+        std::string_view("<|=").find(text[0]) == std::string_view::npos ? 0
+                                                                        : 1);
+    for (const Descriptor &row : descriptors)
+      if (plain == row.text)
+        return row.dtype;
+  }
+  fail("array '", name, "' has a dtype that no tensor has: ", text);
+}
+} // namespace
+
+ArrayHeader hethub::runtime::parseNpyHeader(std::string_view data,
+                                            const std::string &name) {
+  auto byte = [&](size_t i) {
+    return static_cast<size_t>(static_cast<unsigned char>(data[i]));
+  };
+  if (data.size() < 12 || data.substr(0, 6) != "\x93NUMPY")
+    fail("array '", name, "' is not .npy data");
+  size_t major = byte(6);
+  if (major < 1 || major > 3)
+    fail("array '", name, "' has a .npy version other than 1 to 3: ", major);
+  size_t start = major == 1 ? 10 : 12;
+  size_t length = byte(8) | byte(9) << 8;
+  if (major > 1)
+    length |= byte(10) << 16 | byte(11) << 24;
+  if (length > data.size() - start)
+    fail("array '", name, "' is cut off in its header");
+
+  DictReader reader(data.substr(start, length), name);
+  ArrayHeader header{at::kFloat, {}, false, start + length};
+  int seen = 0;
+  reader.expect('{');
+  while (!reader.accept('}')) {
+    std::string key = reader.string();
+    reader.expect(':');
+    if (key == "descr")
+      header.dtype = dtypeOfDescriptor(reader.string(), name), seen |= 1;
+    else if (key == "fortran_order")
+      header.fortranOrder = reader.boolean(), seen |= 2;
+    else if (key == "shape")
+      header.shape = reader.sizes(), seen |= 4;
+    else
+      reader.damaged();
+    reader.accept(',');
+  }
+  if (seen != 7)
+    reader.damaged();
+  return header;
+}

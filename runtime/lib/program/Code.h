@@ -1,0 +1,66 @@
+// A function of a program, compiled to what the interpreter runs.
+#pragma once
+
+#include "hethub.pb.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hethub::runtime {
+
+/// One argument: a constant, or values to take from the table.
+struct CodeArgument {
+  enum Kind {
+    Fixed,
+    Value,
+    TensorList,
+    OptionalTensorList,
+    StageDevice
+  } kind = Fixed;
+  c10::IValue fixed;
+  int32_t value = -1;
+  bool lastUse = false; ///< the value moves out of the table
+  std::vector<int32_t> values;
+};
+
+struct CodeInstruction;
+
+struct CodeBlock {
+  std::vector<CodeInstruction> instructions;
+};
+
+struct CodeInstruction {
+  // A call ...
+  std::optional<c10::OperatorHandle> op;
+  std::vector<CodeArgument> arguments;
+  std::vector<int32_t> results;
+  bool returnsList = false; ///< a single Tensor[]: its elements are the results
+  int origin = 0;
+  // ... or a branch
+  int32_t condition = -1;
+  std::shared_ptr<CodeBlock> thenBlock, elseBlock;
+  std::vector<int32_t> thenResults, elseResults;
+  // Values without any later use.
+  std::vector<int32_t> release;
+};
+
+/// Compiles the arguments of calls; problems go to `problems`.
+void compileCall(const Call &call, const StageProgram &program,
+                 CodeInstruction &code, std::vector<std::string> &problems);
+
+/// Fills in lastUse and release for a function whose values in `keep` live on
+/// after it.
+void markLastUses(CodeBlock &block, const std::vector<bool> &keep);
+
+/// Marks all values that a block reads.
+void collectReads(const CodeBlock &block, std::vector<bool> &reads);
+
+/// "aten::add.Tensor (node '/layer/Add')"
+std::string labelOf(const Call &call, const StageProgram &program);
+
+} // namespace hethub::runtime

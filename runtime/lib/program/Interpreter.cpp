@@ -1,0 +1,336 @@
+// The table of values and the loop over instructions.
+#include "Interpreter.h"
+#include "Code.h"
+#include "Specification.h"
+#include "hethub/runtime/DTypes.h"
+#include "hethub/runtime/Error.h"
+#include "hethub/runtime/Trace.h"
+
+#include <ATen/core/List.h>
+
+using namespace hethub;
+using namespace hethub::runtime;
+
+struct Interpreter::Impl {
+  std::shared_ptr<const StageProgram> program;
+  std::vector<c10::IValue> values;
+  CodeBlock startUp, forward;
+  std::vector<bool> resident; ///< parameters, constants and start-up results
+                              ///< that forward reads
+  at::Device device = at::kCPU;
+  torch::jit::Stack stack;
+
+  void growTo(int32_t value) {
+    if (value >= 0 && static_cast<size_t>(value) >= values.size())
+      values.resize(static_cast<size_t>(value) + 1);
+  }
+  void compile(const google::protobuf::RepeatedPtrField<Instruction> &body,
+               CodeBlock &block, std::vector<std::string> &problems);
+  void run(const CodeBlock &block, const CallTimer *timer);
+  void call(const CodeInstruction &code);
+  const c10::IValue &read(int32_t value) const {
+    return values[static_cast<size_t>(value)];
+  }
+  at::Tensor tensor(int32_t value) const { return read(value).toTensor(); }
+};
+
+namespace {
+/// Finds reads of values that nothing has defined: such a program is broken,
+/// and would crash.
+class DefinitionCheck {
+public:
+  DefinitionCheck(std::vector<bool> defined, std::vector<std::string> &problems)
+      : defined_(std::move(defined)), problems_(problems) {}
+
+  void define(int32_t value) {
+    if (value >= 0)
+      defined_[static_cast<size_t>(value)] = true;
+  }
+  void read(int32_t value, const char *what) {
+    if (value < 0 || static_cast<size_t>(value) >= defined_.size() ||
+        !defined_[static_cast<size_t>(value)])
+      problems_.push_back(std::string(what) + " reads value " +
+                          std::to_string(value) + ", which nothing defines");
+  }
+  void block(const CodeBlock &block) {
+    for (const CodeInstruction &code : block.instructions) {
+      for (const CodeArgument &argument : code.arguments) {
+        if (argument.kind == CodeArgument::Value)
+          read(argument.value, "a call");
+        for (int32_t value : argument.values)
+          if (value >= 0 || argument.kind == CodeArgument::TensorList)
+            read(value, "a call");
+      }
+      if (code.condition >= 0 || code.thenBlock) {
+        read(code.condition, "a branch");
+        inner(*code.thenBlock, code.thenResults);
+        inner(*code.elseBlock, code.elseResults);
+      }
+      for (int32_t value : code.results)
+        define(value);
+    }
+  }
+
+private:
+  void inner(const CodeBlock &body, const std::vector<int32_t> &results) {
+    std::vector<bool> before = defined_;
+    block(body);
+    for (int32_t value : results)
+      read(value, "the end of a branch");
+    defined_ = std::move(before);
+  }
+  std::vector<bool> defined_;
+  std::vector<std::string> &problems_;
+};
+
+std::string join(const std::vector<std::string> &problems) {
+  constexpr size_t most = 50;
+  std::string text;
+  for (size_t i = 0; i < problems.size() && i < most; ++i)
+    text += "\n  " + problems[i];
+  if (problems.size() > most)
+    text += "\n  and " + std::to_string(problems.size() - most) + " more";
+  return text;
+}
+} // namespace
+
+void Interpreter::Impl::compile(
+    const google::protobuf::RepeatedPtrField<Instruction> &body,
+    CodeBlock &block, std::vector<std::string> &problems) {
+  for (const Instruction &instruction : body) {
+    CodeInstruction code;
+    if (instruction.has_call()) {
+      const Call &call = instruction.call();
+      compileCall(call, *program, code, problems);
+    } else if (instruction.has_branch()) {
+      const Branch &branch = instruction.branch();
+      code.condition = branch.condition();
+      code.thenBlock = std::make_shared<CodeBlock>();
+      code.elseBlock = std::make_shared<CodeBlock>();
+      compile(branch.then_body(), *code.thenBlock, problems);
+      compile(branch.else_body(), *code.elseBlock, problems);
+      code.thenResults.assign(branch.then_results().begin(),
+                              branch.then_results().end());
+      code.elseResults.assign(branch.else_results().begin(),
+                              branch.else_results().end());
+      code.results.assign(branch.results().begin(), branch.results().end());
+      if (code.thenResults.size() != code.results.size() ||
+          code.elseResults.size() != code.results.size())
+        problems.push_back("both blocks of a branch must give " +
+                           std::to_string(code.results.size()) + " results");
+    } else {
+      problems.push_back("an instruction is neither a call nor a branch");
+      continue;
+    }
+    for (int32_t value : code.results)
+      growTo(value);
+    block.instructions.push_back(std::move(code));
+  }
+}
+
+Interpreter::Interpreter(std::shared_ptr<const StageProgram> shared)
+    : impl_(std::make_unique<Impl>()) {
+  Impl &impl = *impl_;
+  impl.program = std::move(shared);
+  const StageProgram &program = *impl.program;
+  const Function *forward = findFunction(program, "forward");
+  if (!forward)
+    runtime::fail("program of '", program.model(), "' has no function forward");
+  const Function *startUp = findFunction(program, "start_up");
+
+  std::vector<std::string> problems;
+  std::vector<int32_t> atStart;
+  for (const Parameter &parameter : program.parameters())
+    atStart.push_back(parameter.value());
+  for (const Constant &constant : program.constants())
+    atStart.push_back(constant.value());
+  for (int32_t value : atStart)
+    impl.growTo(value);
+  for (const Port &port : forward->inputs()) {
+    if (port.value() < 0)
+      problems.push_back("input '" + port.name() + "' has no value");
+    impl.growTo(port.value());
+  }
+  if (startUp)
+    impl.compile(startUp->body(), impl.startUp, problems);
+  impl.compile(forward->body(), impl.forward, problems);
+  if (problems.empty()) {
+    DefinitionCheck check(std::vector<bool>(impl.values.size(), false),
+                          problems);
+    for (int32_t value : atStart)
+      check.define(value);
+    check.block(impl.startUp);
+    for (const Port &port : forward->inputs())
+      check.define(port.value());
+    check.block(impl.forward);
+    for (const Port &port : forward->outputs())
+      check.read(port.value(), "an output");
+  }
+  if (!problems.empty())
+    runtime::fail("stage ", program.stage(), " of '", program.model(),
+                  "' can not run:", join(problems));
+
+  // Resident: what forward reads and does not define itself.
+  impl.resident.assign(impl.values.size(), false);
+  collectReads(impl.forward, impl.resident);
+  for (const Port &port : forward->outputs())
+    impl.resident[static_cast<size_t>(port.value())] = true;
+  auto undefine = [&](auto &&self, const CodeBlock &block) -> void {
+    for (const CodeInstruction &code : block.instructions) {
+      for (int32_t value : code.results)
+        if (value >= 0)
+          impl.resident[static_cast<size_t>(value)] = false;
+      if (code.thenBlock) {
+        self(self, *code.thenBlock);
+        self(self, *code.elseBlock);
+      }
+    }
+  };
+  undefine(undefine, impl.forward);
+  for (const Port &port : forward->inputs())
+    impl.resident[static_cast<size_t>(port.value())] = false;
+
+  markLastUses(impl.startUp, impl.resident);
+  std::vector<bool> keep = impl.resident;
+  for (const Port &port : forward->outputs())
+    keep[static_cast<size_t>(port.value())] = true;
+  markLastUses(impl.forward, keep);
+}
+
+Interpreter::~Interpreter() = default;
+const StageProgram &Interpreter::program() const { return *impl_->program; }
+
+void Interpreter::load(WeightsFile &weights) {
+  Impl &impl = *impl_;
+  impl.device = weights.device();
+  for (const Parameter &parameter : impl.program->parameters()) {
+    Shape shape(parameter.type().dims().begin(), parameter.type().dims().end());
+    impl.values[static_cast<size_t>(parameter.value())] = weights.get(
+        parameter.name(), scalarTypeOf(parameter.type().dtype()), shape);
+  }
+  for (const Constant &constant : impl.program->constants()) {
+    Shape shape(constant.type().dims().begin(), constant.type().dims().end());
+    impl.values[static_cast<size_t>(constant.value())] =
+        constantBytes(shape, scalarTypeOf(constant.type().dtype()),
+                      constant.data(), weights.device());
+  }
+  impl.run(impl.startUp, nullptr);
+  // What only start-up needed is let go of.
+  for (size_t value = 0; value < impl.values.size(); ++value)
+    if (!impl.resident[value])
+      impl.values[value] = {};
+}
+
+void Interpreter::Impl::call(const CodeInstruction &code) {
+  stack.clear();
+  for (const CodeArgument &argument : code.arguments) {
+    switch (argument.kind) {
+    case CodeArgument::Fixed:
+      stack.push_back(argument.fixed);
+      break;
+    case CodeArgument::StageDevice:
+      stack.emplace_back(device);
+      break;
+    case CodeArgument::Value:
+      if (argument.lastUse)
+        stack.push_back(std::move(values[static_cast<size_t>(argument.value)]));
+      else
+        stack.push_back(read(argument.value));
+      break;
+    case CodeArgument::TensorList: {
+      c10::List<at::Tensor> list;
+      list.reserve(argument.values.size());
+      for (int32_t value : argument.values)
+        list.push_back(tensor(value));
+      stack.emplace_back(std::move(list));
+      break;
+    }
+    case CodeArgument::OptionalTensorList: {
+      c10::List<std::optional<at::Tensor>> list;
+      list.reserve(argument.values.size());
+      for (int32_t value : argument.values)
+        list.push_back(value < 0 ? std::optional<at::Tensor>() : tensor(value));
+      stack.emplace_back(std::move(list));
+      break;
+    }
+    }
+  }
+  code.op->callBoxed(&stack);
+  if (code.returnsList) {
+    std::vector<at::Tensor> list = stack.back().toTensorVector();
+    if (list.size() != code.results.size())
+      runtime::fail("gives ", list.size(),
+                    " results, got: ", code.results.size());
+    for (size_t i = 0; i < list.size(); ++i)
+      if (code.results[i] >= 0)
+        values[static_cast<size_t>(code.results[i])] = std::move(list[i]);
+  } else {
+    for (size_t i = 0; i < code.results.size(); ++i)
+      if (code.results[i] >= 0)
+        values[static_cast<size_t>(code.results[i])] = std::move(stack[i]);
+  }
+  stack.clear();
+}
+
+void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer) {
+  for (const CodeInstruction &code : block.instructions) {
+    if (code.op) {
+      try {
+        if (timer) {
+          auto begin = Clock::now();
+          call(code);
+          (*timer)(code.origin, secondsBetween(begin, Clock::now()));
+        } else {
+          call(code);
+        }
+      } catch (const std::exception &error) {
+        Call named;
+        named.set_op(c10::toString(code.op->operator_name()));
+        named.set_origin(code.origin);
+        runtime::fail(labelOf(named, *program), ": ", messageOf(error));
+      }
+    } else {
+      bool taken = tensor(code.condition).item<bool>();
+      run(taken ? *code.thenBlock : *code.elseBlock, timer);
+      const std::vector<int32_t> &from =
+          taken ? code.thenResults : code.elseResults;
+      for (size_t i = 0; i < from.size(); ++i)
+        if (code.results[i] >= 0)
+          values[static_cast<size_t>(code.results[i])] = read(from[i]);
+    }
+    for (int32_t value : code.release)
+      values[static_cast<size_t>(value)] = {};
+  }
+}
+
+Tensors Interpreter::forward(Tensors inputs, const CallTimer *timer) {
+  Impl &impl = *impl_;
+  const Function &function = *findFunction(*impl.program, "forward");
+  if (inputs.size() != static_cast<size_t>(function.inputs_size()))
+    runtime::fail("forward needs ", function.inputs_size(),
+                  " inputs, got: ", inputs.size());
+  for (int i = 0; i < function.inputs_size(); ++i)
+    impl.values[static_cast<size_t>(function.inputs(i).value())] =
+        std::move(inputs[static_cast<size_t>(i)]);
+  inputs.clear();
+  impl.run(impl.forward, timer);
+  Tensors outputs;
+  for (const Port &port : function.outputs())
+    outputs.push_back(impl.tensor(port.value()));
+  for (const Port &port : function.outputs())
+    if (!impl.resident[static_cast<size_t>(port.value())])
+      impl.values[static_cast<size_t>(port.value())] = {};
+  for (const Port &port : function.inputs())
+    impl.values[static_cast<size_t>(port.value())] = {};
+  return outputs;
+}
+
+Load hethub::runtime::loaderOf(std::shared_ptr<const StageProgram> program) {
+  return [program](WeightsFile &weights) -> Forward {
+    auto interpreter = std::make_shared<Interpreter>(program);
+    interpreter->load(weights);
+    return [interpreter](Tensors inputs) {
+      return interpreter->forward(std::move(inputs));
+    };
+  };
+}

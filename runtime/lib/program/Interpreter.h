@@ -1,0 +1,43 @@
+// Runs the functions of a StageProgram through LibTorch's boxed dispatcher:
+// trying a model needs no C++ compiler. Operators are looked up, arguments
+// checked against schemas and last uses computed once, when the program is
+// loaded.
+#pragma once
+
+#include "hethub.pb.h"
+#include "hethub/runtime/Stage.h"
+#include "hethub/runtime/Weights.h"
+
+#include <functional>
+#include <memory>
+
+namespace hethub::runtime {
+
+/// Told of each call: index of its origin, and seconds.
+using CallTimer = std::function<void(int origin, double seconds)>;
+
+class Interpreter {
+public:
+  /// Throws Error that lists all unknown operators and wrong arguments at once,
+  /// with the model's node names.
+  explicit Interpreter(std::shared_ptr<const StageProgram> program);
+  ~Interpreter();
+
+  /// Reads weights and constants and runs "start_up" where there is one.
+  void load(WeightsFile &weights);
+
+  /// Runs "forward".
+  Tensors forward(Tensors inputs, const CallTimer *timer = nullptr);
+
+  const StageProgram &program() const;
+
+  struct Impl;
+
+private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The program's Load function for the runtime.
+Load loaderOf(std::shared_ptr<const StageProgram> program);
+
+} // namespace hethub::runtime

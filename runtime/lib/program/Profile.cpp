@@ -1,0 +1,118 @@
+// Calls are timed one by one and summed over the operation that they came from:
+// what the planner weighs.
+#include "Profile.h"
+#include "Specification.h"
+#include "hethub/runtime/Error.h"
+#include "run/Inputs.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/normal.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using namespace hethub;
+using namespace hethub::runtime;
+
+namespace {
+Tensors madeUpInputs(const StageSpec &spec, int64_t integer) {
+  Tensors inputs;
+  for (const PortSpec &port : spec.inputs) {
+    for (int64_t size : port.shape)
+      if (size < 0)
+        runtime::fail(
+            "input '", port.name,
+            "' has a size that is known only at run time: give --inputs");
+    at::TensorOptions options = at::TensorOptions().dtype(port.dtype);
+    if (at::isFloatingType(port.dtype))
+      inputs.push_back(
+          at::zeros(port.shape, at::TensorOptions().dtype(at::kFloat))
+              .normal_()
+              .to(port.dtype));
+    else
+      inputs.push_back(at::full(port.shape, integer, options));
+  }
+  return inputs;
+}
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+} // namespace
+
+std::string hethub::runtime::profileProgram(
+    std::shared_ptr<const StageProgram> program, const std::string &weightsPath,
+    const std::string &inputsPath, int repeats, int threads) {
+  if (program->stages_size() != 1)
+    runtime::fail("a profile needs a program of one stage, got: ",
+                  program->stages_size());
+  c10::InferenceMode inference;
+  at::set_num_threads(threads);
+  StageSpec spec = specificationOf(*program);
+  WeightsFile weights(weightsPath);
+  Interpreter interpreter(program);
+  interpreter.load(weights);
+
+  Tensors inputs;
+  if (inputsPath.empty()) {
+    // Ones suit masks, but an index of one may be too large.
+    inputs = madeUpInputs(spec, 1);
+    try {
+      interpreter.forward(inputs);
+    } catch (const Error &) {
+      inputs = madeUpInputs(spec, 0);
+      interpreter.forward(inputs);
+    }
+  } else {
+    InputFeed feed(spec, inputsPath, 1, at::kCPU);
+    for (const PortSpec &port : spec.inputs)
+      inputs.push_back(feed.get(port, 0));
+    interpreter.forward(inputs);
+  }
+
+  size_t origins = static_cast<size_t>(program->origins_size());
+  std::vector<double> sums(origins);
+  CallTimer timer = [&](int origin, double seconds) {
+    if (origin >= 0 && static_cast<size_t>(origin) < origins)
+      sums[static_cast<size_t>(origin)] += seconds;
+  };
+  struct Operation {
+    std::string name, op;
+    std::vector<double>
+        runs; ///< per run: mean over the nodes of this signature
+    int count = 0;
+  };
+  std::map<std::string, Operation> operations;
+  std::vector<Operation *> operationOf;
+  for (const Origin &origin : program->origins()) {
+    Operation &operation = operations[origin.signature()];
+    if (operation.count++ == 0) {
+      operation.name = origin.name();
+      operation.op = origin.op();
+      operation.runs.resize(static_cast<size_t>(repeats));
+    }
+    operationOf.push_back(&operation);
+  }
+  // Another warm-up run with the timer, not counted.
+  for (int run = -1; run < repeats; ++run) {
+    std::fill(sums.begin(), sums.end(), 0);
+    interpreter.forward(inputs, &timer);
+    if (run >= 0)
+      for (size_t origin = 0; origin < origins; ++origin)
+        operationOf[origin]->runs[static_cast<size_t>(run)] +=
+            sums[origin] / operationOf[origin]->count;
+  }
+  nlohmann::json result = nlohmann::json::object();
+  for (const auto &[signature, operation] : operations)
+    result[signature] = {{"name", operation.name},
+                         {"op", operation.op},
+                         {"forward_s", median(operation.runs)},
+                         {"count", operation.count}};
+  return result.dump(1) + "\n";
+}

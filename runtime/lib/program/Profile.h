@@ -1,0 +1,21 @@
+// Times of the model's operations, measured in the model's own run.
+#pragma once
+
+#include "program/Interpreter.h"
+
+#include <string>
+
+namespace hethub::runtime {
+
+/// Runs a one-stage program `repeats` times after a warm-up and gives JSON: for
+/// each signature of an operation
+/// {"name": of one such node, "op", "forward_s": median over runs of the mean
+/// over its nodes, "count": nodes}. Inputs come from `inputsPath`, or are made
+/// up where it is empty: normal floats, ones else (zeros where an index of one
+/// is too large). Throws Error when the program has other stages.
+std::string profileProgram(std::shared_ptr<const StageProgram> program,
+                           const std::string &weightsPath,
+                           const std::string &inputsPath, int repeats,
+                           int threads);
+
+} // namespace hethub::runtime

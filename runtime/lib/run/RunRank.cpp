@@ -1,0 +1,91 @@
+// One rank of a run.
+#include "RunRank.h"
+#include "comm/Agreement.h"
+#include "comm/ChannelComms.h"
+#include "hethub/runtime/Error.h"
+#include "hethub/runtime/Weights.h"
+#include "run/Inputs.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+#include <cstdlib>
+
+using namespace hethub::runtime;
+
+std::string hethub::runtime::rankName(const StageSpec &spec, int rank) {
+  Place place = placeOf(spec, rank);
+  return "rank " + std::to_string(rank) + " (stage " +
+         std::to_string(place.stage) + " on " +
+         spec.stages[static_cast<size_t>(place.stage)].type + ")";
+}
+
+namespace {
+int localRank() {
+  for (const char *name : {"LOCAL_RANK", "SLURM_LOCALID"})
+    if (const char *value = std::getenv(name))
+      return std::atoi(value);
+  return 0;
+}
+
+at::Device deviceOf(const std::string &kind) {
+  return kind == "cpu" ? at::Device(at::kCPU)
+                       : deviceBackend(kind).device(localRank());
+}
+} // namespace
+
+RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
+                                  int rank, const RunOptions &options,
+                                  const std::string &weightsPath,
+                                  const Connection &connection,
+                                  Outputs &outputs, Trace *trace) {
+  // Both are properties of a thread.
+  c10::InferenceMode inference;
+  at::set_num_threads(options.threads);
+
+  Place place = placeOf(spec, rank);
+  RunStats stats;
+  at::Device device =
+      deviceOf(spec.stages[static_cast<size_t>(place.stage)].kind);
+  InputFeed inputs(spec, options.inputs, options.microbatches, device);
+  std::vector<Step> steps = expandSchedule(
+      spec, place.replica, options.microbatches, options.repeats);
+
+  auto begin = Clock::now();
+  WeightsFile weights(weightsPath, device);
+  Forward forward = load(weights);
+  stats.weightsBytes = weights.totalBytes();
+  stats.loadS = secondsBetween(begin, Clock::now());
+
+  Exchange exchange;
+  if (connection.store) {
+    agree(*connection.store, spec, rank, options.microbatches, options.repeats,
+          steps);
+    exchange.set = [&](const std::string &key, const std::string &value) {
+      connection.store->set(key, value);
+    };
+    exchange.get = [&](const std::string &key) {
+      return connection.store->get_to_str(key);
+    };
+    connection.barrier("first microbatch");
+  }
+  std::unique_ptr<ChannelComms> comms;
+  if (connection.host)
+    comms = std::make_unique<ChannelComms>(spec, *connection.host, device,
+                                           exchange);
+  Executor executor(
+      spec, rank,
+      [&](const ChannelSpec &channel, int peer) -> Comm & {
+        return comms->of(channel, peer);
+      },
+      std::move(forward), device, options, trace);
+  bool keepsOutputs = !options.outputs.empty();
+  executor.run([&](const PortSpec &port,
+                   int microbatch) { return inputs.get(port, microbatch); },
+               [&](const PortSpec &port, int microbatch, at::Tensor value) {
+                 if (keepsOutputs)
+                   outputs.add(port, microbatch, std::move(value));
+               },
+               stats);
+  return stats;
+}

@@ -1,0 +1,27 @@
+// What one rank does between the moment when all ranks are connected and its
+// end: the same for processes and threads.
+#pragma once
+
+#include "comm/DeviceBackends.h"
+#include "comm/Store.h"
+#include "hethub/runtime/Executor.h"
+#include "run/Outputs.h"
+
+namespace hethub::runtime {
+
+/// How a rank reaches the others. All null for a run of one rank.
+struct Connection {
+  Comm *host = nullptr;
+  c10d::Store *store = nullptr;
+  std::function<void(const std::string &place)> barrier;
+};
+
+/// Checks, loads, agrees and runs. `trace` may be null.
+RunStats runRank(const StageSpec &spec, const Load &load, int rank,
+                 const RunOptions &options, const std::string &weightsPath,
+                 const Connection &connection, Outputs &outputs, Trace *trace);
+
+/// "rank 1 (stage 1 on old)"
+std::string rankName(const StageSpec &spec, int rank);
+
+} // namespace hethub::runtime

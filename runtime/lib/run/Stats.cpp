@@ -1,0 +1,65 @@
+// What a rank measured, in seconds, bytes and samples per second.
+#include "Stats.h"
+#include "schedule/Emulation.h"
+
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <thread>
+
+using namespace hethub::runtime;
+
+int64_t hethub::runtime::maxResidentBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+std::string hethub::runtime::statsLine(const StageSpec &spec, int rank,
+                                       const RunOptions &options,
+                                       const RunStats &stats) {
+  Place place = placeOf(spec, rank);
+  const DeviceSpec &device = spec.stages[static_cast<size_t>(place.stage)];
+  double samples =
+      static_cast<double>(std::max<int64_t>(1, spec.microbatchAxisSize)) *
+      options.microbatches;
+  std::vector<double> computes = stats.computeS;
+  std::sort(computes.begin(), computes.end());
+  nlohmann::json line = {
+      {"rank", rank},
+      {"stage", place.stage},
+      {"replica", place.replica},
+      {"device_type", device.type},
+      {"device_kind", device.kind},
+      {"microbatches", options.microbatches},
+      {"repeats", options.repeats},
+      {"threads", options.threads},
+      {"samples", samples},
+      {"load_s", stats.loadS},
+      {"wall_s", stats.wallS},
+      {"repeat_end_s", stats.repeatEndS},
+      {"repeat_busy_s", stats.repeatBusyS},
+      {"wait_s", stats.waitS},
+      {"computes", stats.computes},
+      {"compute_median_s",
+       computes.empty() ? 0.0 : computes[computes.size() / 2]},
+      {"overruns", stats.overruns},
+      {"bytes_sent", stats.bytesSent},
+      {"bytes_received", stats.bytesReceived},
+      {"weights_bytes", stats.weightsBytes},
+      {"max_rss_bytes", maxResidentBytes()},
+      {"emulated", stats.emulated},
+      {"samples_per_s",
+       stats.wallS > 0 ? samples * options.repeats / stats.wallS : 0.0}};
+  // Without the first repeat, in which the pipeline fills and caches are cold.
+  if (stats.repeatEndS.size() > 1)
+    line["steady_samples_per_s"] =
+        samples * (options.repeats - 1) /
+        (stats.repeatEndS.back() - stats.repeatEndS.front());
+  if (stats.emulated) {
+    line["busy_shares"] = busyShares(spec);
+    line["cores"] = std::thread::hardware_concurrency();
+  }
+  return line.dump() + "\n";
+}

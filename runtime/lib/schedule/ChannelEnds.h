@@ -1,0 +1,72 @@
+// The two ends of a channel between two ranks. A message is a header (who,
+// when, what type) and the tensor.
+#pragma once
+
+#include "hethub/runtime/Comm.h"
+#include "hethub/runtime/Executor.h"
+
+#include <deque>
+
+namespace hethub::runtime {
+
+class SendEnd {
+public:
+  SendEnd(Comm &comm, const ChannelSpec &channel, int peer, int depth)
+      : comm_(comm), channel_(channel), peer_(peer),
+        depth_(static_cast<size_t>(depth)) {}
+
+  /// Starts to send and returns. Waits only for messages that are `depth`
+  /// older. Returns the bytes sent.
+  int64_t send(const at::Tensor &value, int microbatch);
+  /// Waits for all that is under way.
+  void finish();
+
+private:
+  struct Message {
+    at::Tensor header, value;
+    WorkPtr headerWork, valueWork;
+  };
+  void retire();
+
+  Comm &comm_;
+  const ChannelSpec &channel_;
+  int peer_;
+  size_t depth_;
+  std::deque<Message> underWay_;
+};
+
+class ReceiveEnd {
+public:
+  /// `microbatches` in the order in which their messages come.
+  ReceiveEnd(Comm &comm, const ChannelSpec &channel, int peer, int depth,
+             at::Device device, std::vector<int> microbatches);
+
+  /// Posts receives until `depth` are waiting.
+  void postAhead();
+  /// The message of `microbatch`, which must be the next one; waits for it, and
+  /// where the channel is emulated until the moment of its delivery.
+  at::Tensor take(int microbatch);
+
+private:
+  struct Message {
+    at::Tensor header, value;
+    WorkPtr headerWork, valueWork;
+  };
+  at::Tensor buffer();
+  void checkHeader(const at::Tensor &header, int microbatch,
+                   std::vector<int64_t> &shape) const;
+
+  Comm &comm_;
+  const ChannelSpec &channel_;
+  int peer_;
+  size_t depth_;
+  at::Device device_;
+  std::vector<int> microbatches_;
+  size_t next_ = 0; ///< into microbatches_: the next one to post
+  std::deque<Message> posted_;
+  std::vector<at::Tensor> pool_;
+  bool isStatic_;
+  bool hasHeader_;
+};
+
+} // namespace hethub::runtime

@@ -1,0 +1,31 @@
+// `emulate:` of cluster.yaml: one machine stands in for slower devices and
+// slower links.
+#pragma once
+
+#include "hethub/runtime/Stage.h"
+#include "hethub/runtime/Trace.h"
+
+namespace hethub::runtime {
+
+/// Of the steady clock, which all processes of one machine share.
+int64_t nanosecondsNow();
+
+/// Sleeps until t_send + latency + bytes / rate of an emulated channel.
+void sleepUntilDelivery(const ChannelSpec &channel, int64_t sentAtNs,
+                        int64_t bytes);
+
+/// Seconds that a forward of `device` lasts when it is emulated; `measured`
+/// stands in for a missing profile.
+double emulatedForwardS(const DeviceSpec &device, double measuredS);
+
+/// Sleeps until `targetS` after `begin`; false when that moment has passed: the
+/// compute overran its emulated time.
+bool sleepOut(Clock::time_point begin, double targetS);
+
+/// Sum of 1 / slowdown over all ranks: the cores that they keep busy. Where it
+/// exceeds the machine's cores, emulated figures mean nothing.
+double busyShares(const StageSpec &spec);
+
+bool isEmulated(const StageSpec &spec);
+
+} // namespace hethub::runtime

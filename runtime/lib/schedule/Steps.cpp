@@ -1,0 +1,178 @@
+// Ranks, and the schedule rows of one stage unrolled for one replica and a
+// number of microbatches.
+#include "hethub/runtime/Error.h"
+#include "hethub/runtime/Executor.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace hethub::runtime;
+
+int hethub::runtime::rankOf(const StageSpec &spec, int stage, int replica) {
+  int rank = replica;
+  for (int i = 0; i < stage; ++i)
+    rank += spec.stages[static_cast<size_t>(i)].replicas;
+  return rank;
+}
+
+int hethub::runtime::worldSize(const StageSpec &spec) {
+  return rankOf(spec, static_cast<int>(spec.stages.size()), 0);
+}
+
+Place hethub::runtime::placeOf(const StageSpec &spec, int rank) {
+  Place place{0, rank};
+  while (place.stage + 1 < static_cast<int>(spec.stages.size()) &&
+         place.replica >=
+             spec.stages[static_cast<size_t>(place.stage)].replicas)
+    place.replica -= spec.stages[static_cast<size_t>(place.stage++)].replicas;
+  return place;
+}
+
+namespace {
+const ChannelSpec *findChannel(const StageSpec &spec, int id) {
+  for (const ChannelSpec &channel : spec.channels)
+    if (channel.id == id)
+      return &channel;
+  return nullptr;
+}
+
+const char *nameOf(Action action) {
+  static constexpr const char *names[] = {
+      "none",     "receive", "forward",    "send",
+      "backward", "weight",  "all-reduce", "optimizer step"};
+  return names[static_cast<size_t>(action)];
+}
+
+/// Every channel of a port must be described, and each row must find what it
+/// needs.
+void checkRows(const StageSpec &spec,
+               const std::vector<const RowSpec *> &rows) {
+  std::set<int> received;
+  bool computed = false;
+  for (const RowSpec *row : rows) {
+    if (row->action == Action::Receive)
+      received.insert(row->channel);
+    if (row->action == Action::Forward) {
+      for (const PortSpec &input : spec.inputs)
+        if (input.channel >= 0 && !received.count(input.channel))
+          fail("schedule of stage ", spec.stage,
+               " computes before it has received '", input.name, "'");
+      computed = true;
+    }
+    if (row->action == Action::Send && !computed)
+      fail("schedule of stage ", spec.stage, " sends on channel ", row->channel,
+           " before it has computed");
+  }
+  if (!computed)
+    fail("schedule of stage ", spec.stage, " never computes");
+}
+} // namespace
+
+void hethub::runtime::checkSpec(const StageSpec &spec) {
+  int stages = static_cast<int>(spec.stages.size());
+  if (spec.stage < 0 || spec.stage >= stages)
+    fail("stage must be one of ", stages, ", got: ", spec.stage);
+  for (const DeviceSpec &device : spec.stages)
+    if (device.replicas < 1)
+      fail("replicas must be at least 1, got: ", device.replicas);
+  for (const ChannelSpec &channel : spec.channels) {
+    if (channel.fromStage < 0 || channel.fromStage >= stages ||
+        channel.toStage < 0 || channel.toStage >= stages)
+      fail("channel ", channel.id, " '", channel.name,
+           "' leads to a stage that the plan does not have");
+    if ((channel.fromStage == spec.stage) == (channel.toStage == spec.stage))
+      fail("channel ", channel.id, " '", channel.name, "' must have stage ",
+           spec.stage, " at exactly one end");
+  }
+  auto checkPort = [&](const PortSpec &port, bool isInput) {
+    if ((port.channel >= 0) == (port.index >= 0))
+      fail("port '", port.name, "' must have either a channel or an index");
+    if (port.channel < 0)
+      return;
+    const ChannelSpec *channel = findChannel(spec, port.channel);
+    if (!channel)
+      fail("port '", port.name, "' names an unknown channel: ", port.channel);
+    if ((isInput ? channel->toStage : channel->fromStage) != spec.stage)
+      fail("port '", port.name, "' uses channel ", port.channel,
+           " in the wrong direction");
+  };
+  for (const PortSpec &port : spec.inputs)
+    checkPort(port, true);
+  for (const PortSpec &port : spec.outputs)
+    checkPort(port, false);
+
+  std::vector<const RowSpec *> rows;
+  for (const RowSpec &row : spec.rows) {
+    switch (row.action) {
+    case Action::Receive:
+    case Action::Send: {
+      const ChannelSpec *channel = findChannel(spec, row.channel);
+      if (!channel)
+        fail("schedule row names an unknown channel: ", row.channel);
+      bool receives = row.action == Action::Receive;
+      const std::vector<PortSpec> &ports =
+          receives ? spec.inputs : spec.outputs;
+      if ((receives ? channel->toStage : channel->fromStage) != spec.stage ||
+          std::none_of(ports.begin(), ports.end(), [&](const PortSpec &port) {
+            return port.channel == row.channel;
+          }))
+        fail("schedule row of stage ", spec.stage, " can not ",
+             nameOf(row.action), " on channel ", row.channel);
+      break;
+    }
+    case Action::Forward:
+      break;
+    default:
+      fail("this runtime runs inference schedules, got a row with action: ",
+           nameOf(row.action));
+    }
+    if (spec.perMicrobatch || (row.microbatch == spec.rows[0].microbatch &&
+                               row.replica == spec.rows[0].replica))
+      rows.push_back(&row);
+  }
+  checkRows(spec, rows);
+}
+
+std::vector<Step> hethub::runtime::expandSchedule(const StageSpec &spec,
+                                                  int replica, int microbatches,
+                                                  int repeats) {
+  if (microbatches < 1 || repeats < 1)
+    fail("microbatches and repeats must be at least 1, got: ", microbatches,
+         " and ", repeats);
+  auto peerStage = [&](const RowSpec &row) {
+    const ChannelSpec *channel = findChannel(spec, row.channel);
+    return channel->fromStage == spec.stage ? channel->toStage
+                                            : channel->fromStage;
+  };
+  auto hasPeer = [](const RowSpec &row) {
+    return row.action == Action::Receive || row.action == Action::Send;
+  };
+  std::vector<Step> steps;
+  int total = microbatches * repeats;
+  if (spec.perMicrobatch) {
+    // Microbatch j runs on replica j mod replicas of each stage.
+    for (int j = replica; j < total;
+         j += spec.stages[static_cast<size_t>(spec.stage)].replicas)
+      for (const RowSpec &row : spec.rows) {
+        Step step{row.action, j, row.channel, -1};
+        if (hasPeer(row)) {
+          int peer = peerStage(row);
+          step.peerRank = rankOf(
+              spec, peer, j % spec.stages[static_cast<size_t>(peer)].replicas);
+        }
+        steps.push_back(step);
+      }
+    return steps;
+  }
+  if (total % spec.microbatches != 0)
+    fail("microbatches must be a multiple of the schedule's ",
+         spec.microbatches, ", got: ", total);
+  for (int first = 0; first < total; first += spec.microbatches)
+    for (const RowSpec &row : spec.rows)
+      if (row.replica == replica)
+        steps.push_back({row.action, first + row.microbatch, row.channel,
+                         hasPeer(row)
+                             ? rankOf(spec, peerStage(row), row.peerReplica)
+                             : -1});
+  return steps;
+}

@@ -1,0 +1,112 @@
+// hh-run: executes program files through LibTorch's dispatcher, as one rank,
+// all ranks, a suite, or for a profile.
+#include "Programs.h"
+#include "hethub/runtime/Error.h"
+#include "hethub/runtime/Executor.h"
+#include "io/FileWriter.h"
+#include "program/Profile.h"
+#include "program/ProgramFile.h"
+
+#include <cstdio>
+
+using namespace hethub::runtime;
+
+namespace {
+constexpr const char *usage =
+    R"(usage: hh-run PROGRAM [options]            one rank: PROGRAM is OUT/stage_K/program.pb, or OUT
+       hh-run --loopback OUT [options]      all stages in this process, a thread for each rank
+       hh-run --suite DIR [options]         every case folder DIR/*/ with stage_K/program.pb and inputs.npz:
+                                            writes outputs.npz or error.txt into it
+       hh-run --profile OUT --profile-out FILE [--repeats N] [--inputs FILE.npz] [--threads N]
+                                            times of the operations of a one-stage program, as JSON
+
+Rank and number of ranks come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (torchrun, hethub run)
+or SLURM_PROCID, SLURM_NTASKS (srun).
+
+options:
+)";
+
+/// Takes "--name VALUE" or "--name=VALUE" out of the arguments.
+bool takeOption(std::vector<std::string> &arguments, const std::string &name,
+                std::string &value) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].starts_with(name + "=")) {
+      value = arguments[i].substr(name.size() + 1);
+      arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    if (arguments[i] != name)
+      continue;
+    if (i + 1 == arguments.size())
+      fail(name, " needs a value");
+    value = arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i),
+                    arguments.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+    return true;
+  }
+  return false;
+}
+
+int run(std::vector<std::string> arguments) {
+  for (const std::string &argument : arguments)
+    if (argument == "--help" || argument == "-h") {
+      std::printf("%s%s", usage, runOptionsHelp().c_str());
+      return 0;
+    }
+  RunOptions options = takeRunOptions(arguments);
+  std::string folder, profileOut;
+  bool together = takeOption(arguments, "--loopback", folder);
+  bool suite = !together && takeOption(arguments, "--suite", folder);
+  bool profile =
+      !together && !suite && takeOption(arguments, "--profile", folder);
+  takeOption(arguments, "--profile-out", profileOut);
+  size_t expected = together || suite || profile ? 0 : 1;
+  if (arguments.size() > expected)
+    fail("unknown argument, see --help: ", arguments[expected]);
+  if (arguments.size() < expected)
+    fail("no program given, see --help");
+
+  if (together) {
+    runTogether(prepareFolder(folder), options);
+    return 0;
+  }
+  if (suite)
+    return runSuite(folder, options) == 0 ? 0 : 1;
+  if (profile) {
+    if (profileOut.empty())
+      fail("--profile needs --profile-out FILE");
+    std::string path = programPath(folder, 0);
+    auto program =
+        std::make_shared<const hethub::StageProgram>(readProgramFile(path));
+    writeFile(profileOut,
+              profileProgram(program,
+                             options.weights.empty() ? manifestBeside(path)
+                                                     : options.weights,
+                             options.inputs, options.repeats, options.threads));
+    return 0;
+  }
+  std::string program = arguments[0];
+  auto prepare = [&](int rank) {
+    // In a folder the rank's stage is known only from a program: that of stage
+    // 0 lists them all.
+    if (programPath(program, 0) == program)
+      return prepareProgram(program, options.weights);
+    PreparedStage first =
+        prepareProgram(programPath(program, 0), options.weights);
+    int stage = placeOf(first.spec, rank).stage;
+    return stage == 0
+               ? first
+               : prepareProgram(programPath(program, stage), options.weights);
+  };
+  return runProcess(prepare, options);
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "error: %s\n", messageOf(error).c_str());
+    return 1;
+  }
+}
