@@ -30,6 +30,8 @@ namespace hethub::hh {
 constexpr llvm::StringLiteral cloneAttrName = "hh.clone";
 /// The #hh.cost of an operation.
 constexpr llvm::StringLiteral costAttrName = "hh.cost";
+/// On stages and programs: predicted seconds of one microbatch on one replica.
+constexpr llvm::StringLiteral forwardSecondsAttrName = "hh.forward_seconds";
 
 /// Bytes of a value of a static tensor type; elements of less than a byte count as one. 0 for other types.
 int64_t byteSize(mlir::Type type);

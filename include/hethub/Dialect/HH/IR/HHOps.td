@@ -290,7 +290,7 @@ def HH_PlanOp : HH_Op<"plan", [HasParent<"::mlir::ModuleOp">]> {
       stages = [{
         device = "new"
         ops = ["wte", "h.0.attn"]
-      }]
+      } ]
     }
     ```
   }];

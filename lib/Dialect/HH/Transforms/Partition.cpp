@@ -1,0 +1,178 @@
+//===- Partition.cpp - operations of @main into pipeline stages -----------===//
+
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Dialect/HH/Transforms/Fingerprint.h"
+#include "hethub/Dialect/HH/Transforms/ModelGraph.h"
+#include "hethub/Dialect/HH/Transforms/Passes.h"
+#include "hethub/Dialect/HH/Transforms/PlanRecord.h"
+#include "hethub/Dialect/HH/Transforms/StageBuilder.h"
+#include "hethub/Planner/PlanFile.h"
+#include "hethub/Planner/Planner.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace hethub::hh {
+#define GEN_PASS_DEF_PARTITION
+#include "hethub/Dialect/HH/Transforms/Passes.h.inc"
+} // namespace hethub::hh
+
+using namespace mlir;
+using namespace hethub;
+
+/// Says it in terms of the weight: "stage 0 lacks n bytes" would send a user
+/// looking for a better cut.
+static LogicalResult requireRoomForParameters(ModuleOp module,
+                                              const cluster::Cluster &cluster) {
+  const cluster::DeviceType *largest = nullptr;
+  for (const cluster::DeviceType &type : cluster.types) {
+    if (type.memoryBytes == 0)
+      return success();
+    if (!largest || type.memoryBytes > largest->memoryBytes)
+      largest = &type;
+  }
+  for (auto parameter : module.getOps<hh::ParameterOp>()) {
+    int64_t bytes = hh::byteSize(parameter.getType());
+    if (bytes > largest->memoryBytes)
+      return parameter.emitError("a parameter must fit on one device: '")
+             << parameter.getSymName() << "' has " << bytes
+             << " bytes, the largest device (" << largest->name << ") has "
+             << largest->memoryBytes << ": " << bytes - largest->memoryBytes
+             << " bytes are missing";
+  }
+  return success();
+}
+
+static llvm::Expected<planner::Plan>
+followPlanFile(StringRef path, const planner::Graph &graph,
+               const cluster::Cluster &cluster,
+               const planner::Options &options) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return llvm::createStringError(buffer.getError(),
+                                   "cannot read plan file '" + path +
+                                       "': " + buffer.getError().message());
+  auto stages = planner::parseStageMap((*buffer)->getBuffer(), path);
+  if (!stages)
+    return stages.takeError();
+  return planner::checkPlan(graph, cluster, *stages, options);
+}
+
+/// A model without operations (outputs are inputs or constants) still needs a
+/// program: one stage with nothing in it.
+static planner::Plan planOfNothing(unsigned microbatches) {
+  planner::Plan plan;
+  plan.microbatches = microbatches;
+  plan.stages.emplace_back();
+  return plan;
+}
+
+namespace {
+struct Partition : hh::impl::PartitionBase<Partition> {
+  using PartitionBase::PartitionBase;
+
+  void runOnOperation() override {
+    if (failed(partition()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult partition();
+  FailureOr<planner::Plan> makePlan(func::FuncOp function,
+                                    const hh::ModelGraph &model,
+                                    const cluster::Cluster &cluster,
+                                    const planner::Options &options);
+  LogicalResult writePlan(const std::string &text);
+};
+} // namespace
+
+FailureOr<planner::Plan> Partition::makePlan(func::FuncOp function,
+                                             const hh::ModelGraph &model,
+                                             const cluster::Cluster &cluster,
+                                             const planner::Options &options) {
+  if (model.ops.empty() && planFile.empty() && stages <= 1)
+    return planOfNothing(microbatches);
+  llvm::Expected<planner::Plan> plan =
+      planFile.empty()
+          ? planner::findPlan(model.graph, cluster, options)
+          : followPlanFile(planFile, model.graph, cluster, options);
+  if (plan)
+    return std::move(*plan);
+  llvm::handleAllErrors(plan.takeError(), [&](const llvm::ErrorInfoBase &e) {
+    function.emitError() << e.message();
+  });
+  return failure();
+}
+
+LogicalResult Partition::writePlan(const std::string &text) {
+  if (planOut.empty())
+    return success();
+  llvm::Error error =
+      llvm::writeToOutput(planOut, [&](raw_ostream &stream) -> llvm::Error {
+        stream << text;
+        return llvm::Error::success();
+      });
+  if (!error)
+    return success();
+  return getOperation().emitError("cannot write plan file '")
+         << planOut.getValue() << "': " << llvm::toString(std::move(error));
+}
+
+LogicalResult Partition::partition() {
+  ModuleOp module = getOperation();
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  if (!function || !function.getBody().hasOneBlock())
+    return module.emitError("module must have a function @main of one block");
+  if (!function.getOps<hh::StageOp>().empty())
+    return function.emitError("function must not be partitioned already");
+  if (microbatches < 1)
+    return function.emitError("microbatches must be at least 1, got: 0");
+  cluster::Cluster cluster = hh::readCluster(module);
+  if (cluster.types.empty())
+    return module.emitError("module must describe its devices "
+                            "(hh-load-cluster), got: no hh.device_type");
+  if (failed(requireRoomForParameters(module, cluster)))
+    return failure();
+
+  hh::CloneRules rules(function);
+  FailureOr<hh::ModelGraph> model = hh::buildModelGraph(
+      function, cluster, rules, /*attachClones=*/planFile.empty());
+  if (failed(model))
+    return failure();
+  planner::Options options;
+  options.microbatches = microbatches;
+  options.exactStages = stages;
+  FailureOr<planner::Plan> plan = makePlan(function, *model, cluster, options);
+  if (failed(plan))
+    return failure();
+
+  std::vector<unsigned> stageOf(model->ops.size());
+  for (auto [stage, description] : llvm::enumerate(plan->stages))
+    for (unsigned node : description.nodes)
+      stageOf[node] = stage;
+  hh::StageBuilder builder(function, rules, model->ops, stageOf,
+                           plan->stages.size());
+  if (builder.homes() != stageOf) {
+    for (planner::Stage &stage : plan->stages)
+      stage.nodes.clear();
+    for (auto [node, stage] : llvm::enumerate(builder.homes()))
+      plan->stages[stage].nodes.push_back(node);
+    planner::costPlan(model->graph, cluster, options, *plan);
+  }
+  if (failed(writePlan(planner::planToText(model->graph, cluster, *plan))))
+    return failure();
+
+  std::vector<hh::StageDescription> descriptions;
+  for (const planner::Stage &stage : plan->stages)
+    descriptions.push_back({cluster.types[stage.deviceType].name,
+                            stage.replicas, stage.forwardSeconds});
+  auto end = OpBuilder::atBlockEnd(module.getBody());
+  hh::recordFingerprint(module);
+  builder.build(descriptions);
+  hh::PlanOp::create(
+      end, module.getLoc(),
+      cast<DictionaryAttr>(hh::toAttribute(
+          &getContext(), planner::planToJSON(model->graph, cluster, *plan))));
+  return success();
+}

@@ -1,0 +1,150 @@
+//===- ScheduleTable.cpp - programs as the simulator sees them ------------===//
+
+#include "hethub/Dialect/HH/Transforms/ScheduleTable.h"
+
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Support/Names.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace hethub;
+using namespace hethub::hh;
+
+FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
+  cluster::Cluster cluster = readCluster(module);
+  std::map<int64_t, ProgramOp> programs;
+  std::map<int64_t, SendOp> sends;
+  std::map<int64_t, RecvOp> recvs;
+  for (auto program : module.getOps<ProgramOp>()) {
+    if (!programs.try_emplace(program.getStage(), program).second)
+      return program.emitError("each stage must have one program, got two for "
+                               "stage ")
+             << program.getStage();
+    for (auto send : program.getOps<SendOp>())
+      if (!sends.try_emplace(send.getChannel(), send).second)
+        return send.emitError("a channel must have one sender, got two on "
+                              "channel ")
+               << send.getChannel();
+    for (auto recv : program.getOps<RecvOp>())
+      if (!recvs.try_emplace(recv.getChannel(), recv).second)
+        return recv.emitError("a channel must have one receiver, got two on "
+                              "channel ")
+               << recv.getChannel();
+  }
+  if (programs.empty())
+    return module.emitError("module must hold programs "
+                            "(hh-insert-communication)");
+
+  simulator::Pipeline pipeline;
+  for (auto &[stage, program] : programs) {
+    if (stage != static_cast<int64_t>(pipeline.stages.size()))
+      return program.emitError("stages must be numbered from 0 without gaps, "
+                               "got: ")
+             << stage << " after " << pipeline.stages.size() - 1;
+    auto seconds = program->getAttrOfType<FloatAttr>(forwardSecondsAttrName);
+    pipeline.stages.push_back(
+        {("stage " + Twine(stage) + " (" + program.getDevice() + ")").str(),
+         static_cast<int>(program.getReplicas()),
+         seconds ? seconds.getValueAsDouble() : 0});
+  }
+  for (auto &[channel, recv] : recvs)
+    if (!sends.count(channel))
+      return recv.emitError("a channel must have a sender, got none on "
+                            "channel ")
+             << channel;
+  for (auto &[number, send] : sends) {
+    auto recv = recvs.find(number);
+    if (number != static_cast<int64_t>(pipeline.channels.size()))
+      return send.emitError("channels must be numbered from 0 without gaps, "
+                            "got: ")
+             << number << " at place " << pipeline.channels.size();
+    if (recv == recvs.end())
+      return send.emitError("a channel must have a receiver, got none on "
+                            "channel ")
+             << number;
+    auto sender = send->getParentOfType<ProgramOp>();
+    auto receiver = recv->second->getParentOfType<ProgramOp>();
+    if (send.getTo() != receiver.getStage() ||
+        recv->second.getFrom() != sender.getStage())
+      return recv->second.emitError("both ends of a channel must name each "
+                                    "other, got: channel ")
+             << number << " from stage " << sender.getStage() << " to "
+             << send.getTo() << ", received by stage " << receiver.getStage()
+             << " from " << recv->second.getFrom();
+    if (send.getValue().getType() != recv->second.getType())
+      return recv->second.emitError("both ends of a channel must have one "
+                                    "type, ")
+             << send.getValue().getType() << " is sent on channel " << number
+             << ", got: " << recv->second.getType();
+
+    simulator::Channel channel;
+    channel.name = nodeName(send).str();
+    channel.fromStage = sender.getStage();
+    channel.toStage = receiver.getStage();
+    channel.bytes = byteSize(recv->second.getType());
+    auto from = cluster.find(sender.getDevice());
+    auto to = cluster.find(receiver.getDevice());
+    if (from && to) {
+      channel.transferSeconds = static_cast<double>(channel.bytes) /
+                                cluster.link(*from, *to).bandwidth;
+      channel.latencySeconds =
+          cluster.transferSeconds(*from, *to, channel.bytes) -
+          channel.transferSeconds;
+    }
+    // Stages are devices of their own: messages share a link with those of the
+    // same two stages only.
+    channel.link =
+        channel.fromStage * static_cast<int>(programs.size()) + channel.toStage;
+    pipeline.channels.push_back(channel);
+  }
+  return pipeline;
+}
+
+std::optional<simulator::Schedule> hh::readSchedule(ModuleOp module) {
+  for (auto op : module.getOps<ScheduleOp>()) {
+    simulator::Schedule schedule;
+    schedule.perMicrobatch = !op.getMicrobatches();
+    schedule.microbatches = op.getMicrobatches().value_or(1);
+    for (ArrayRef<int64_t> rest = op.getRows(); !rest.empty();
+         rest = rest.drop_front(ScheduleOp::columns)) {
+      simulator::Row row;
+      row.stage = rest[0];
+      row.replica = rest[1];
+      row.action = static_cast<simulator::Action>(rest[2]);
+      row.microbatch = rest[3];
+      row.peerStage = rest[4];
+      row.peerReplica = rest[5];
+      row.channel = rest[6];
+      row.bytes = rest[7];
+      schedule.rows.push_back(row);
+    }
+    return schedule;
+  }
+  return std::nullopt;
+}
+
+void hh::writeSchedule(ModuleOp module, const simulator::Schedule &schedule) {
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (isa<ScheduleOp>(op))
+      op.erase();
+  // The table reads best rank by rank; the order within a rank is what counts.
+  std::vector<simulator::Row> rows = schedule.rows;
+  llvm::stable_sort(rows, [](const auto &a, const auto &b) {
+    return std::tie(a.stage, a.replica) < std::tie(b.stage, b.replica);
+  });
+  SmallVector<int64_t> numbers;
+  for (const simulator::Row &row : rows)
+    numbers.append({row.stage, row.replica, static_cast<int64_t>(row.action),
+                    row.microbatch, row.peerStage, row.peerReplica, row.channel,
+                    row.bytes});
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  ScheduleOp::create(builder, module.getLoc(),
+                     schedule.perMicrobatch
+                         ? IntegerAttr()
+                         : builder.getI64IntegerAttr(schedule.microbatches),
+                     builder.getDenseI64ArrayAttr(numbers));
+}
