@@ -1,6 +1,9 @@
 //===- hh-opt.cpp - runs HetHub's passes over MLIR text or bytecode -------===//
 
+#include "hethub/Conversion/ONNXToATen/Passes.h"
+#include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -10,8 +13,10 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::func::FuncDialect, hethub::hh::HHDialect,
-                  hethub::ox::ONNXDialect>();
+  registry.insert<mlir::func::FuncDialect, hethub::aten::ATenDialect,
+                  hethub::hh::HHDialect, hethub::ox::ONNXDialect>();
+  hethub::hh::registerHHPasses();
+  hethub::registerONNXToATenPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
