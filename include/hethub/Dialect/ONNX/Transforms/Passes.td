@@ -5,4 +5,80 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SpecializeDims : Pass<"onnx-specialize-dims", "::mlir::ModuleOp"> {
+  let summary = "fixes symbolic dims of the model's inputs by name";
+  let description = [{
+    Exporters name the dims that may vary (`batch`, `seq`). Costs, memory and stage programs need numbers, so this
+    gives the named dims their sizes. Only the types of the function's arguments change; onnx-infer-shapes carries
+    them on. Dims that are not named here stay dynamic.
+
+    With `dims=batch=2,seq=32`:
+
+    ```mlir
+    func.func @main(%x: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "input_ids"})
+    // becomes
+    func.func @main(%x: tensor<2x32xi64> {onnx.dims = ["batch", "seq"], onnx.name = "input_ids"})
+    ```
+
+    A name that no input has is an error, which lists the names that there are.
+  }];
+  let options = [
+    ListOption<"dims", "dims", "std::string", "names and sizes of dims: batch=2,seq=32">,
+  ];
+}
+
+def InferShapes : Pass<"onnx-infer-shapes", "::mlir::ModuleOp"> {
+  let summary = "makes result types as exact as ONNX's own inference can";
+  let description = [{
+    Runs the inference and data propagation functions of the ONNX library over all operations in order, sub-graphs
+    included, and gives the function the types of what it returns.
+
+    ```mlir
+    %y = onnx.MatMul(%x, %w) : (tensor<2x32x8xf32>, tensor<8x4xf32>) -> (tensor<?x?x4xf32>)
+    // becomes
+    %y = onnx.MatMul(%x, %w) : (tensor<2x32x8xf32>, tensor<8x4xf32>) -> (tensor<2x32x4xf32>)
+    ```
+  }];
+}
+
+def FoldConstants : Pass<"onnx-fold-constants", "::mlir::ModuleOp"> {
+  let summary = "evaluates small constant tensors, so that shape arithmetic disappears";
+  let description = [{
+    Exporters write shapes as arithmetic: `Shape`, `Gather`, `Concat`, `Reshape`. This evaluates operations on
+    constants of up to `max-elements` elements, replaces an `If` with a constant condition by its branch and removes
+    operations that do nothing, in turn with inference, until nothing changes. Parameters are never read: computation
+    on weights stays.
+
+    ```mlir
+    %s = onnx.Shape(%x) : (tensor<2x32x8xf32>) -> (tensor<3xi64>)
+    %b = onnx.Gather(%s, %zero) {axis = 0 : i64} : (tensor<3xi64>, tensor<i64>) -> (tensor<i64>)
+    // becomes
+    %b = onnx.Constant() {value = dense<2> : tensor<i64>} : () -> (tensor<i64>)
+    ```
+  }];
+  let options = [
+    Option<"maxElements", "max-elements", "int64_t", "4096", "largest tensor that is evaluated">,
+  ];
+}
+
+def RaisePatterns : Pass<"onnx-raise-patterns", "::mlir::ModuleOp"> {
+  let summary = "turns the decomposed forms that exporters write back into one operator";
+  let description = [{
+    One operator is one kernel in LibTorch, one entry in a profile and one backward formula, where a decomposed form
+    is many. Raised: Gelu (erf and tanh), Swish, HardSwish, HardSigmoid, LayerNormalization, RMSNormalization,
+    GroupNormalization, Attention (grouped heads included), RotaryEmbedding, and MatMul with a bias to Gemm. Shapes
+    must be static and shape arithmetic folded. docs/RaisePatterns.md lists the forms and what they assume.
+
+    ```mlir
+    %s = onnx.Sigmoid(%x) : (tensor<2x8xf32>) -> (tensor<2x8xf32>)
+    %y = onnx.Mul(%x, %s) : (tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>)
+    // becomes
+    %y = onnx.Swish(%x) : (tensor<2x8xf32>) -> (tensor<2x8xf32>)
+    ```
+
+    Numbers are checked by value, and what a form computes on the way must be read by nothing else. The result keeps
+    the name of the form's last node.
+  }];
+}
+
 #endif // HETHUB_DIALECT_ONNX_TRANSFORMS_PASSES

@@ -1,0 +1,151 @@
+//===- SupplementaryInference.cpp - types the library does not infer ------===//
+
+#include "SupplementaryInference.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using onnx::InferenceContext;
+using onnx::TensorProto;
+using onnx::TensorShapeProto;
+using onnx::TypeProto;
+
+namespace {
+
+using hethub::ox::Node;
+using Rule = void (*)(const Node &, InferenceContext &);
+
+const TypeProto::Tensor *tensorInput(InferenceContext &context, size_t index) {
+  const TypeProto *type = context.getInputType(index);
+  return type && type->has_tensor_type() ? &type->tensor_type() : nullptr;
+}
+
+/// Output `index` of an element type, with the first `kept` dims of input 0
+/// followed by `dims` (-1: unknown).
+void setOutput(InferenceContext &context, size_t index, int elementType,
+               int kept, std::initializer_list<int64_t> dims) {
+  if (!context.hasOutput(index))
+    return;
+  auto *result = context.getOutputType(index)->mutable_tensor_type();
+  result->set_elem_type(elementType);
+  const TypeProto::Tensor *input = tensorInput(context, 0);
+  if (kept &&
+      (!input || !input->has_shape() || input->shape().dim_size() < kept))
+    return;
+  auto *shape = result->mutable_shape();
+  for (int i = 0; i < kept; ++i)
+    *shape->add_dim() = input->shape().dim(i);
+  for (int64_t dim : dims) {
+    auto *added = shape->add_dim();
+    if (dim >= 0)
+      added->set_dim_value(dim);
+  }
+}
+
+void likeInput0(const Node &, InferenceContext &context) {
+  if (const TypeProto *type = context.getInputType(0))
+    *context.getOutputType(0) = *type;
+}
+
+void floatLikeInput0(const Node &, InferenceContext &context) {
+  const TypeProto::Tensor *input = tensorInput(context, 0);
+  if (!input)
+    return;
+  auto *result = context.getOutputType(0)->mutable_tensor_type();
+  *result = *input;
+  result->set_elem_type(TensorProto::FLOAT);
+}
+
+/// [N, sum of the inputs' widths].
+void featureVectorizer(const Node &, InferenceContext &context) {
+  setOutput(context, 0, TensorProto::FLOAT, 1, {-1});
+}
+
+/// [N, targets].
+void linearRegressor(const Node &node, InferenceContext &context) {
+  setOutput(context, 0, TensorProto::FLOAT, 1, {node.integer("targets", 1)});
+}
+
+void svmRegressor(const Node &, InferenceContext &context) {
+  setOutput(context, 0, TensorProto::FLOAT, 1, {1});
+}
+
+void treeRegressor(const Node &node, InferenceContext &context) {
+  setOutput(context, 0, TensorProto::FLOAT, 1, {node.integer("n_targets", 1)});
+}
+
+/// Labels [N] of the type of the class labels, and scores [N, classes].
+void treeClassifier(const Node &node, InferenceContext &context) {
+  auto texts =
+      dyn_cast_or_null<ArrayAttr>(node.attribute("classlabels_strings"));
+  bool text = texts && !texts.empty();
+  int64_t classes =
+      text ? static_cast<int64_t>(texts.size())
+           : static_cast<int64_t>(node.integers("classlabels_int64s").size());
+  setOutput(context, 0, text ? TensorProto::STRING : TensorProto::INT64, 1, {});
+  setOutput(context, 1, TensorProto::FLOAT, 1, {classes ? classes : -1});
+}
+
+/// Type of input 0, shape of inputs `a` and `b` broadcast.
+void broadcast(InferenceContext &context, size_t a, size_t b) {
+  const TypeProto::Tensor *left = tensorInput(context, a);
+  const TypeProto::Tensor *right = tensorInput(context, b);
+  if (!left || !right)
+    return;
+  auto *result = context.getOutputType(0)->mutable_tensor_type();
+  result->set_elem_type(left->elem_type());
+  if (left->has_shape() && right->has_shape())
+    onnx::bidirectionalBroadcastShapeInference(left->shape(), right->shape(),
+                                               *result->mutable_shape());
+}
+
+void qLinearBinary(const Node &, InferenceContext &context) {
+  broadcast(context, 0, 3);
+}
+
+/// Values, inverse indices and counts, in the order of com.microsoft.
+void contribUnique(const Node &, InferenceContext &context) {
+  const TypeProto::Tensor *input = tensorInput(context, 0);
+  if (!input)
+    return;
+  setOutput(context, 0, input->elem_type(), 0, {-1});
+  setOutput(context, 1, TensorProto::INT64, 1, {});
+  setOutput(context, 2, TensorProto::INT64, 0, {-1});
+}
+
+struct Entry {
+  const char *domain, *name;
+  Rule rule;
+};
+
+constexpr Entry rules[] = {
+    {"", "GroupNormalization", likeInput0},
+    {"", "MeanVarianceNormalization", likeInput0},
+    {"ai.onnx.ml", "Scaler", floatLikeInput0},
+    {"ai.onnx.ml", "Imputer", likeInput0},
+    {"ai.onnx.ml", "Normalizer", floatLikeInput0},
+    {"ai.onnx.ml", "FeatureVectorizer", featureVectorizer},
+    {"ai.onnx.ml", "LinearRegressor", linearRegressor},
+    {"ai.onnx.ml", "SVMRegressor", svmRegressor},
+    {"ai.onnx.ml", "TreeEnsembleClassifier", treeClassifier},
+    {"ai.onnx.ml", "TreeEnsembleRegressor", treeRegressor},
+    {"com.microsoft", "QLinearAdd", qLinearBinary},
+    {"com.microsoft", "QLinearMul", qLinearBinary},
+    {"com.microsoft", "QLinearSigmoid", likeInput0},
+    {"com.microsoft", "QLinearLeakyRelu", likeInput0},
+    {"com.microsoft", "QLinearSoftmax", likeInput0},
+    {"com.microsoft", "Unique", contribUnique},
+    {"com.microsoft", "Gelu", likeInput0},
+    {"com.microsoft", "FastGelu", likeInput0},
+    {"com.microsoft", "QuickGelu", likeInput0},
+    {"com.microsoft", "BiasGelu", likeInput0},
+};
+
+} // namespace
+
+void hethub::ox::supplement(const Node &node, InferenceContext &context) {
+  for (const Entry &entry : rules)
+    if (node.opType() == entry.name && node.domain() == entry.domain)
+      return entry.rule(node, context);
+}
