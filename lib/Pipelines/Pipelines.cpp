@@ -24,7 +24,7 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   // Sizes that the user fixed: everything after this relies on static shapes.
   if (!options.dims.empty()) {
     ox::SpecializeDimsOptions dims;
-    dims.dims = options.dims;
+    dims.dims.assign(options.dims.begin(), options.dims.end());
     pm.addPass(ox::createSpecializeDims(dims));
   }
   // Shape arithmetic is constant now; folding it leaves only what computes on

@@ -7,6 +7,7 @@
 #include "hethub/Emit/Folder.h"
 #include "hethub/Import/Import.h"
 #include "hethub/Pipelines/Pipelines.h"
+#include "hethub/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
@@ -108,9 +109,7 @@ static LogicalResult saveIR(ModuleOp module) {
   if (error)
     return module.emitError("cannot write ")
            << irFile << ": " << error.message();
-  OpPrintingFlags flags;
-  flags.useNameLocAsPrefix();
-  module.print(os, flags);
+  module.print(os, OpPrintingFlags().enableDebugInfo().printNameLocAsPrefix());
   os << "\n";
   return success();
 }
@@ -190,6 +189,7 @@ int main(int argc, char **argv) {
                   ox::ONNXDialect>();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  ModelDiagnostics diagnostics(&context);
   DefaultTimingManager timing;
   applyDefaultTimingManagerCLOptions(timing);
   TimingScope scope = timing.getRootScope();

@@ -1,10 +1,14 @@
 //===- hh-opt.cpp - runs HetHub's passes over MLIR text or bytecode -------===//
 
 #include "hethub/Conversion/ONNXToATen/Passes.h"
+#include "hethub/Cost/Passes.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
+#include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Emit/Program/Passes.h"
+#include "hethub/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -15,8 +19,12 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, hethub::aten::ATenDialect,
                   hethub::hh::HHDialect, hethub::ox::ONNXDialect>();
+  hethub::ox::registerONNXPasses();
+  hethub::cost::registerCostPasses();
   hethub::hh::registerHHPasses();
+  hethub::emit::registerEmitPasses();
   hethub::registerONNXToATenPasses();
+  hethub::registerPipelines();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();

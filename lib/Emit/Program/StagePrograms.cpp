@@ -267,7 +267,7 @@ LogicalResult ProgramBuilder::addBlock(Block &block, Body *body) {
               return addPort(send, *forward, /*input=*/false, send.getValue(),
                              send.getChannel(), -1, valueName(send.getValue()));
             })
-            .Case<hh::YieldOp, hh::ReturnOp>(
+            .template Case<hh::YieldOp, hh::ReturnOp>(
                 [](Operation *) { return success(); })
             .Default([&](Operation *other) -> LogicalResult {
               if (aten::CallView call{other})
@@ -349,8 +349,9 @@ static void addStages(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
 static void addEmulatedLinks(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
                              StageProgram &out) {
   for (Channel &channel : *out.mutable_channels()) {
-    StringRef from = programs[channel.from_stage()].getDevice();
-    StringRef to = programs[channel.to_stage()].getDevice();
+    hh::ProgramOp sender = programs[channel.from_stage()];
+    hh::ProgramOp receiver = programs[channel.to_stage()];
+    StringRef from = sender.getDevice(), to = receiver.getDevice();
     for (auto link : module.getOps<hh::LinkOp>()) {
       bool joins = (link.getFrom() == from && link.getTo() == to) ||
                    (link.getFrom() == to && link.getTo() == from);

@@ -153,7 +153,7 @@ LogicalResult writeWeights(hh::ProgramOp program, StringRef folder, bool pack) {
     return failure();
 
   llvm::json::Array list;
-  for (const Entry &entry : entries)
+  for (Entry &entry : entries)
     list.push_back(
         llvm::json::Object{{"name", entry.parameter.getSymName()},
                            {"file", entry.file},
