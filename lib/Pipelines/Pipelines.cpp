@@ -36,7 +36,6 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createCSEPass());
   pm.addPass(ox::createRaisePatterns());
   pm.addPass(createCanonicalizerPass());
-  verifyPhase(pm, "normalise");
 }
 
 void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
@@ -46,6 +45,7 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(hh::createLoadCluster(cluster));
   // Costs need the device types; the planner needs the costs.
   pm.addPass(cost::createAnnotateCost());
+  verifyPhase(pm, "cost");
   hh::PartitionOptions partition;
   partition.stages = options.stages;
   partition.microbatches = options.microbatches;
