@@ -17,6 +17,7 @@
 
 #include "Match.h"
 
+#include <array>
 #include <cmath>
 
 using namespace mlir;
@@ -253,7 +254,8 @@ struct RaiseAttention : RaisingPattern {
     shape.size = qType.getDimSize(3);
     // No broadcast between q, k and v: heads are repeated visibly or not at
     // all.
-    ArrayRef<int64_t> outer = {shape.batch, shape.heads};
+    const std::array<int64_t, 2> heads = {shape.batch, shape.heads};
+    ArrayRef<int64_t> outer(heads);
     if (qType.getShape().take_front(2) != outer ||
         ktType.getShape().take_front(2) != outer ||
         vType.getShape().take_front(2) != outer ||
