@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 
 #include <cmath>
 
@@ -420,7 +421,17 @@ Expected<Cluster> readCluster(StringRef path) {
     return createStringError(
         buffer.getError(), "cannot read cluster file %s: %s",
         path.str().c_str(), buffer.getError().message().c_str());
-  return parseCluster((*buffer)->getBuffer(), path);
+  Expected<Cluster> cluster = parseCluster((*buffer)->getBuffer(), path);
+  if (!cluster)
+    return cluster;
+  // A profile stands beside the cluster file that names it.
+  for (DeviceType &type : cluster->types)
+    if (!type.profile.empty() && sys::path::is_relative(type.profile)) {
+      SmallString<128> beside(sys::path::parent_path(path));
+      sys::path::append(beside, type.profile);
+      type.profile = beside.str().str();
+    }
+  return cluster;
 }
 
 } // namespace hethub::cluster

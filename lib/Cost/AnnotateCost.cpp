@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <cmath>
 #include <map>
 
 namespace hethub::cost {
@@ -64,6 +65,14 @@ static LogicalResult requireFixedDims(func::FuncOp function) {
   for (StringRef name : names)
     error << " --dim " << name << "=N";
   return error;
+}
+
+/// Four digits: more than the model is worth, and legible.
+static double rounded(double seconds) {
+  if (!(seconds > 0))
+    return 0;
+  double scale = std::pow(10.0, 3 - std::floor(std::log10(seconds)));
+  return std::round(seconds * scale) / scale;
 }
 
 static bool hasOpenShape(Operation &op) {
@@ -265,7 +274,8 @@ private:
         seconds.push_back(builder.getNamedAttr(
             clock.type.name,
             builder.getDenseF64ArrayAttr(
-                {times.forward, differentiated ? times.backward : 0.0})));
+                {rounded(times.forward),
+                 differentiated ? rounded(times.backward) : 0.0})));
       }
       op.setAttr(hh::costAttrName,
                  hh::CostAttr::get(
