@@ -2,20 +2,20 @@
 // complete plan taken from the queue is the best.
 #include "ExactSearch.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <queue>
+#include <tuple>
 
 using namespace llvm;
 
 namespace hethub::planner {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// Extensions of partial plans that are looked at before the search gives up
-/// and reports the bound that it has.
-static constexpr uint64_t workLimit = 300'000'000;
 
 Plan makePlan(const Slices &slices) {
   Plan plan;
@@ -73,10 +73,10 @@ struct Entry {
 
 } // namespace
 
-double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
+static double search(const SliceCosts &costs, const DeviceSets &sets,
                      const SliceTable &table, double bound, double low,
                      unsigned maxStages, unsigned exactStages,
-                     Incumbent &incumbent) {
+                     uint64_t workLimit, uint64_t &work, Incumbent &incumbent) {
   const unsigned n = costs.nodeCount, types = costs.typeCount;
   const unsigned most = costs.tracksInFlight ? costs.options.microbatches : 1;
   const double repeats = double(costs.options.microbatches) - 1;
@@ -84,8 +84,10 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
   partials[0].inFlight = most;
   std::priority_queue<Entry> queue;
   queue.push({0, 0, 0});
-  uint64_t work = 0;
+  const uint64_t before = table.workDone();
   std::vector<unsigned> typeAt;
+  std::map<std::vector<unsigned>, std::vector<std::pair<double, double>>>
+      expanded;                                      // sums and bottlenecks
   std::vector<std::pair<unsigned, unsigned>> stages; // end, type
   std::vector<LiveTensor> live;
 
@@ -93,7 +95,7 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
     Entry entry = queue.top();
     if (entry.estimate >= incumbent.threshold())
       return incumbent.objective;
-    if (work > workLimit)
+    if (work + table.workDone() - before > workLimit)
       return entry.estimate;
     queue.pop();
     const Partial current = partials[entry.partial];
@@ -104,15 +106,30 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
       stages.emplace_back(partials[index].end, partials[index].type);
     std::reverse(stages.begin(), stages.end());
     live.assign(costs.liveAt(begin).begin(), costs.liveAt(begin).end());
-    std::sort(live.begin(), live.end(),
-              [](const LiveTensor &a, const LiveTensor &b) {
-                return a.nextUse < b.nextUse;
-              });
+    std::sort(
+        live.begin(), live.end(), [](const LiveTensor &a, const LiveTensor &b) {
+          return std::tie(a.nextUse, a.tensor) < std::tie(b.nextUse, b.tensor);
+        });
     typeAt.clear();
     for (const LiveTensor &tensor : live)
       typeAt.push_back(std::upper_bound(stages.begin(), stages.end(),
                                         std::make_pair(tensor.producer, ~0u))
                            ->second);
+
+    // Of two beginnings that differ only in what is paid, one that paid more
+    // can be dropped. (Not where microbatches in flight decide what fits: a
+    // smaller bottleneck means more of them.)
+    if (!costs.tracksInFlight) {
+      std::vector<unsigned> key{begin, current.used, current.type};
+      key.insert(key.end(), typeAt.begin(), typeAt.end());
+      auto &paid = expanded[key];
+      double bottleneck = std::max(current.bottleneck, low);
+      if (llvm::any_of(paid, [&](auto &other) {
+            return other.first <= current.sum && other.second <= bottleneck;
+          }))
+        continue;
+      paid.emplace_back(current.sum, bottleneck);
+    }
 
     const unsigned stageCount = sets.total(current.used) + 1;
     ArrayRef<Segment> segments = costs.segmentsOf(begin);
@@ -125,7 +142,7 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
       const unsigned furthest = table.reach(type, 1)[begin];
       double received = 0;
       size_t next = 0, segment = 0;
-      work += (furthest - begin) * types;
+      work += uint64_t(furthest - begin) * types * types;
       for (unsigned end = begin + 1; end <= furthest; ++end) {
         for (; next < live.size() && live[next].nextUse < end; ++next)
           received += costs.price(live[next].tensor, typeAt[next], type);
@@ -187,6 +204,17 @@ double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
     }
   }
   return incumbent.objective;
+}
+
+double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
+                     const SliceTable &table, double bound, double low,
+                     unsigned maxStages, unsigned exactStages,
+                     uint64_t &workLimit, Incumbent &incumbent) {
+  uint64_t work = 0;
+  double proven = search(costs, sets, table, bound, low, maxStages, exactStages,
+                         workLimit, work, incumbent);
+  workLimit -= std::min(workLimit, work);
+  return proven;
 }
 
 } // namespace hethub::planner

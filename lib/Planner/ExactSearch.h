@@ -43,7 +43,7 @@ Plan makePlan(const Slices &slices);
 double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
                      const SliceTable &table, double bound, double low,
                      unsigned maxStages, unsigned exactStages,
-                     Incumbent &incumbent);
+                     uint64_t &workLimit, Incumbent &incumbent);
 
 } // namespace hethub::planner
 

@@ -67,6 +67,8 @@ private:
   SliceTable table;
   Incumbent incumbent;
   double proven = infinity;
+  double floor = stepBound(costs);
+  uint64_t workLimit = costs.options.workLimit;
   double repeats = costs.options.microbatches - 1.0;
   std::priority_queue<Interval> intervals;
 };
@@ -142,13 +144,15 @@ void Search::split(const Interval &interval) {
                                           slices.ends[stage]));
     // What the table promised for this plan; if the truth is worse, the table
     // alone cannot close the interval.
+    if (incumbent.objective <= floor * (1 + 1e-9))
+      return;
     bool loose = !fits || incumbent.threshold() > sum + repeats * bottleneck;
     double estimate = sum + repeats * first;
     if (estimate < incumbent.threshold() && loose &&
         (bound - first <= 1e-3 * bound || repeats == 0)) {
-      proven =
-          std::min(proven, searchExactly(costs, sets, table, bound, first,
-                                         maxStages, exactStages, incumbent));
+      proven = std::min(proven, searchExactly(costs, sets, table, bound, first,
+                                              maxStages, exactStages, workLimit,
+                                              incumbent));
     } else if (first < bound) {
       // `first` itself may be a bottleneck: intervals are open at their lower
       // end.
@@ -172,6 +176,14 @@ bool Search::run() {
   while (!intervals.empty()) {
     Interval interval = intervals.top();
     intervals.pop();
+    if (table.workDone() >= workLimit && incumbent.objective < infinity) {
+      proven =
+          std::min(proven, interval.estimate); // the least of all that are left
+      break;
+    }
+    // The plan found may meet a bound that holds for all.
+    if (incumbent.objective <= floor * (1 + 1e-9))
+      break;
     if (interval.estimate < incumbent.threshold())
       split(interval);
   }

@@ -228,6 +228,7 @@ void SliceTable::expand(const Layer *behind) {
         to = std::min(to, ends[begin]);
         if (segment.begin > to)
           break;
+        steps += types;
         double value;
         if (behind && segment.relaxed) {
           value = infinity;
@@ -344,6 +345,7 @@ double SliceTable::remaining(unsigned available, unsigned inFlight,
   std::vector<double> &least = found->second;
   if (isNew) {
     least.assign(size_t(types) * types * (n + 1), infinity);
+    steps += least.size() * sets.size() / 16;
     for (unsigned set = 1; set < sets.size(); ++set) {
       unsigned stages =
           sets.total(sets.all()) - sets.total(available) + sets.total(set);

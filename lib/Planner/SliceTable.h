@@ -76,6 +76,9 @@ public:
   double remaining(unsigned available, unsigned inFlight, unsigned type,
                    unsigned next, unsigned cut) const;
 
+  /// Steps of work done so far, by which searches are limited.
+  uint64_t workDone() const { return steps; }
+
 private:
   /// All suffixes that use one set of devices and give the stage in front
   /// `inFlight`.
@@ -83,6 +86,8 @@ private:
     unsigned set, inFlight;
     std::vector<double> value; ///< [(before * types + first) * (n + 1) + begin]
   };
+
+  mutable uint64_t steps = 0;
 
   unsigned nextInFlight(unsigned inFlight, double received) const;
   Layer &layer(unsigned set, unsigned inFlight);

@@ -26,6 +26,9 @@ struct Options {
   /// Work limit of the exact search in states of its table; beyond it fewer
   /// stages are considered, and the plan says so.
   uint64_t stateLimit = 40'000'000;
+  /// Limit of the whole search in steps (about 20 ns each). Beyond it the best
+  /// plan so far is returned, with what is proven of it.
+  uint64_t workLimit = 100'000'000;
 };
 
 /// A value that one stage receives. Charged once for each stage that uses it,
