@@ -23,7 +23,7 @@ ALIGNMENT = 4096
 CLUSTER = """\
 devices:
   - {name: new, accelerator: A100-80GB, count: 4}
-  - {name: old, accelerator: V100-32GB, count: 8}
+  - {name: old, accelerator: A100-40GB, count: 4}
 links:
   - {between: [new, old], bandwidth: 25 Gbit/s, latency: 30 us, via: host}
 """
