@@ -1,8 +1,10 @@
 //===- hh-translate.cpp - between ONNX files and MLIR ---------------------===//
 //
-//   hh-translate --import-onnx model.onnx [--dim batch=2]... [-o model.mlir] [--bytecode]
-//   hh-translate --import-onnx-list models.txt       one status line a model; also checks that text and bytecode
-//                                                    of each model read back as the same module
+//   hh-translate --import-onnx model.onnx [--dim batch=2]... [-o model.mlir]
+//   [--bytecode] hh-translate --import-onnx-list models.txt       one status
+//   line a model; also checks that text and bytecode
+//                                                    of each model read back as
+//                                                    the same module
 //===----------------------------------------------------------------------===//
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
@@ -91,7 +93,8 @@ static std::string roundTrip(ModuleOp module, MLIRContext &context) {
   return print(*parsed) == text ? "" : "bytecode changes the module";
 }
 
-/// Number of nodes, of results whose type is unknown or without a rank, and of results with a dynamic dim.
+/// Number of nodes, of results whose type is unknown or without a rank, and of
+/// results with a dynamic dim.
 static std::string statistics(ModuleOp module) {
   int nodes = 0, unranked = 0, dynamic = 0;
   module->walk([&](Operation *op) {

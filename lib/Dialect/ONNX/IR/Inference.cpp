@@ -6,9 +6,11 @@
 #include "hethub/Dialect/ONNX/IR/Proto.h"
 #include "hethub/Support/Names.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <deque>
 #include <unordered_map>
@@ -353,9 +355,12 @@ LogicalResult inferLoop(const Node &node, State &state,
       return failure();
     for (unsigned i = 0; i < carried; ++i) {
       BlockArgument argument = body.getArgument(i + 2);
-      Type joined =
-          joinTypes(argument.getType(),
-                    body.getTerminator()->getOperand(i + 1).getType());
+      Type yielded = body.getTerminator()->getOperand(i + 1).getType();
+      // An optional that the body always fills is given on as what it holds.
+      if (isa<OptType>(argument.getType()) &&
+          !isa<OptType, UnknownType>(yielded))
+        yielded = OptType::get(context, yielded);
+      Type joined = joinTypes(argument.getType(), yielded);
       if (!joined) {
         error = "carried value " + std::to_string(i) +
                 " changes its element type in the body";
@@ -365,8 +370,12 @@ LogicalResult inferLoop(const Node &node, State &state,
       argument.setType(joined);
     }
   }
-  for (unsigned i = 0; i < carried; ++i)
-    results.push_back(body.getArgument(i + 2).getType());
+  for (unsigned i = 0; i < carried; ++i) {
+    Type type = body.getArgument(i + 2).getType();
+    Type yielded = body.getTerminator()->getOperand(i + 1).getType();
+    results.push_back(isa<OptType>(type) && !isa<OptType>(yielded) ? yielded
+                                                                   : type);
+  }
   int64_t trips = ShapedType::kDynamic;
   if (auto count = dyn_cast_or_null<DenseElementsAttr>(
           node.input(0) ? constantValue(node.input(0)) : nullptr))
@@ -393,10 +402,60 @@ std::optional<int64_t> staticCount(Type type) {
   return tensor.getNumElements();
 }
 
+/// Results of more bytes fit no machine's memory; a model that asks for them is
+/// broken or hostile.
+constexpr int64_t maxResultBytes = int64_t(1) << 47;
+
+bool isTooLarge(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || llvm::is_contained(tensor.getShape(), 0))
+    return false;
+  int64_t bytes = 1;
+  for (int64_t dim : tensor.getShape())
+    if (!ShapedType::isDynamic(dim) &&
+        (llvm::MulOverflow(bytes, dim, bytes) || bytes > maxResultBytes))
+      return true;
+  return false;
+}
+
+/// Constant indices stay within the dim that they index.
+LogicalResult checkIndices(const Node &node, std::string &error) {
+  auto data = node.input(0)
+                  ? dyn_cast<RankedTensorType>(node.input(0).getType())
+                  : RankedTensorType();
+  auto indices = dyn_cast_or_null<DenseElementsAttr>(
+      node.input(1) ? constantValue(node.input(1)) : nullptr);
+  if (!data || !indices || !isa<IntegerType>(indices.getElementType()))
+    return success();
+  int64_t axis = node.integer("axis", 0);
+  if (axis < 0)
+    axis += data.getRank();
+  if (axis < 0 || axis >= data.getRank() || data.isDynamicDim(axis))
+    return success();
+  int64_t dim = data.getDimSize(axis);
+  for (const APInt &index : indices.getValues<APInt>())
+    if (int64_t at = index.getSExtValue(); at < -dim || at >= dim) {
+      error = "indices must be " + std::to_string(-dim) + " to " +
+              std::to_string(dim - 1) + ", got: " + std::to_string(at);
+      return failure();
+    }
+  return success();
+}
+
 /// What ONNX demands but its functions do not check.
 LogicalResult checkNode(const Node &node, ArrayRef<Type> results,
                         std::string &error) {
-  if (node.opType() != "Reshape" || !node.domain().empty() || results.empty())
+  if (llvm::any_of(results, isTooLarge)) {
+    llvm::raw_string_ostream stream(error);
+    stream << "result must fit a memory of " << maxResultBytes
+           << " bytes, got: " << results.front();
+    return failure();
+  }
+  if (!node.domain().empty() || results.empty())
+    return success();
+  if (node.opType() == "Gather" || node.opType() == "GatherElements")
+    return checkIndices(node, error);
+  if (node.opType() != "Reshape")
     return success();
   auto before = staticCount(node.input(0).getType());
   auto after = staticCount(results[0]);
@@ -444,7 +503,9 @@ LogicalResult inferNode(Operation *op, State &state, std::string &error) {
       const TypeProto &proto =
           *static_cast<onnx::InferenceContext &>(adapter).getOutputType(i);
       int64_t dim;
-      if (negative(proto, dim)) {
+      // In a branch that is not taken for these shapes a size may well come out
+      // negative: it stays unknown.
+      if (isa<func::FuncOp>(op->getParentOp()) && negative(proto, dim)) {
         error = "size of a result must not be negative, got: " +
                 std::to_string(dim);
         return failure();
@@ -457,6 +518,9 @@ LogicalResult inferNode(Operation *op, State &state, std::string &error) {
       schema->GetDataPropagationFunction()(adapter);
   } catch (const std::exception &exception) {
     error = plain(exception.what());
+    llvm::raw_string_ostream stream(error);
+    stream << "; operand types: ";
+    llvm::interleaveComma(op->getOperandTypes(), stream);
     return failure();
   }
   if (failed(checkNode(node, results, error)))
@@ -537,6 +601,13 @@ LogicalResult Inference::infer(Block &block) {
       return op.emitOpError(error);
   }
   return success();
+}
+
+void Inference::forget(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (Value result : inner->getResults())
+      state->values.erase(result.getAsOpaquePointer());
+  });
 }
 
 std::optional<SmallVector<std::optional<int64_t>>>

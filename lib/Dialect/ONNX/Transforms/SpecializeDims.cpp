@@ -4,9 +4,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -40,7 +40,7 @@ struct SpecializeDims : impl::SpecializeDimsBase<SpecializeDims> {
   }
 
 private:
-  llvm::MapVector<StringRef, int64_t> sizes;
+  std::map<std::string, int64_t> sizes;
 
   LogicalResult parseSizes() {
     for (StringRef text : dims) {
@@ -53,7 +53,7 @@ private:
                << "dims must be given as name=size with a size of at least 1, "
                   "got: "
                << text;
-      auto [it, added] = sizes.insert({name, size});
+      auto [it, added] = sizes.insert({name.str(), size});
       if (!added && it->second != size)
         return emitError(UnknownLoc::get(&getContext()))
                << "dim '" << name << "' must have one size, got: " << it->second
@@ -83,17 +83,24 @@ private:
     if (function.isExternal())
       return success();
     for (BlockArgument argument : function.getArguments()) {
-      auto dimNames = function.getArgAttrOfType<ArrayAttr>(
-          argument.getArgNumber(), "onnx.dims");
+      unsigned number = argument.getArgNumber();
       auto type = dyn_cast<RankedTensorType>(argument.getType());
       if (!type)
         continue;
+      auto dimNames = function.getArgAttrOfType<ArrayAttr>(number, "onnx.dims");
       if (dimNames && static_cast<int64_t>(dimNames.size()) != type.getRank())
         return function.emitOpError("onnx.dims must name each dim of argument ")
-               << argument.getArgNumber();
+               << number;
+      auto input = function.getArgAttrOfType<StringAttr>(number, "onnx.name");
       SmallVector<int64_t> shape(type.getShape());
       for (auto [axis, dim] : llvm::enumerate(shape)) {
-        std::string name = dimName(function, argument, dimNames, axis);
+        // A dim without a name goes by its input and axis.
+        std::string name;
+        if (dimNames)
+          if (auto given = dyn_cast<StringAttr>(dimNames[axis]))
+            name = given.str();
+        if (name.empty() && input && ShapedType::isDynamic(dim))
+          name = (input.getValue() + "[" + Twine(axis) + "]").str();
         if (name.empty())
           continue;
         if (!llvm::is_contained(names, name))

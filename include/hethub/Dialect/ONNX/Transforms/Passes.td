@@ -20,7 +20,8 @@ def SpecializeDims : Pass<"onnx-specialize-dims", "::mlir::ModuleOp"> {
     func.func @main(%x: tensor<2x32xi64> {onnx.dims = ["batch", "seq"], onnx.name = "input_ids"})
     ```
 
-    A name that no input has is an error, which lists the names that there are.
+    A dim without a name is called by its input and axis: `dims=image[2]=48`. A name that no input has is an error,
+    which lists the names that there are.
   }];
   let options = [
     ListOption<"dims", "dims", "std::string", "names and sizes of dims: batch=2,seq=32">,
