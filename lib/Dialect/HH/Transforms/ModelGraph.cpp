@@ -88,7 +88,11 @@ static std::string uniqueName(Operation *op, llvm::StringMap<unsigned> &used) {
 
 static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
                                          const cluster::Cluster &cluster,
-                                         CloneRules::Kind kind) {
+                                         CloneRules &rules) {
+  bool clone = rules.kind(op) == CloneRules::Kind::Clone;
+  // Computed once, when a program is loaded.
+  bool atStart = clone && op->getNumResults() > 0 &&
+                 rules.sources(op->getResult(0)).empty();
   planner::Node node;
   node.name = name;
   node.scope = scopeOf(op->getLoc()).str();
@@ -99,13 +103,14 @@ static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
   for (const cluster::DeviceType &type : cluster.types) {
     auto seconds =
         dyn_cast_or_null<DenseF64ArrayAttr>(cost.getSeconds().get(type.name));
-    node.forwardSeconds.push_back(
-        seconds ? seconds[0] : std::numeric_limits<double>::infinity());
+    node.forwardSeconds.push_back(!seconds
+                                      ? std::numeric_limits<double>::infinity()
+                                  : atStart ? 0
+                                            : seconds[0]);
     node.backwardSeconds.push_back(
         seconds ? seconds[1] : std::numeric_limits<double>::infinity());
-    // Views cost next to nothing, and what depends on parameters alone is
-    // computed before the first microbatch.
-    if (kind == CloneRules::Kind::Clone)
+    // Views cost next to nothing.
+    if (clone)
       node.cloneSeconds.push_back(0);
   }
   if (llvm::all_of(node.forwardSeconds,
@@ -161,7 +166,7 @@ FailureOr<ModelGraph> hh::buildModelGraph(func::FuncOp function,
   for (auto [index, op] : llvm::enumerate(model.ops)) {
     indexOf[op] = index;
     FailureOr<planner::Node> node =
-        makeNode(op, uniqueName(op, usedNames), cluster, rules.kind(op));
+        makeNode(op, uniqueName(op, usedNames), cluster, rules);
     if (failed(node))
       return failure();
     model.graph.nodes.push_back(std::move(*node));

@@ -153,6 +153,11 @@ LogicalResult Partition::partition() {
       stageOf[node] = stage;
   hh::StageBuilder builder(function, rules, model->ops, stageOf,
                            plan->stages.size());
+  if (std::optional<unsigned> stage = builder.emptyStage();
+      stage && !model->ops.empty())
+    return function.emitError("each stage must compute something, got only "
+                              "constant sequences in stage ")
+           << *stage;
   if (builder.homes() != stageOf) {
     for (planner::Stage &stage : plan->stages)
       stage.nodes.clear();

@@ -95,9 +95,17 @@ bool StageBuilder::cloneShrinkingViews(unsigned stage) {
 bool StageBuilder::pinClonesOfEmptyStages() {
   bool found = false;
   for (Operation *op : order)
-    if (contents[home(op)].local.empty())
+    if (contents[home(op)].local.empty() &&
+        llvm::all_of(op->getResultTypes(), isSendable))
       found |= pinned.insert(op).second;
   return found;
+}
+
+std::optional<unsigned> StageBuilder::emptyStage() const {
+  for (auto [stage, content] : llvm::enumerate(contents))
+    if (content.local.empty())
+      return stage;
+  return std::nullopt;
 }
 
 void StageBuilder::moveClonesToReaders() {

@@ -8,6 +8,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <optional>
+
 namespace hethub::hh {
 
 /// What an hh.stage says about itself.
@@ -31,6 +33,10 @@ public:
   /// The stage in which each operation of the order stands unmarked: clones
   /// have moved to their first reader.
   const std::vector<unsigned> &homes() const { return homeOf; }
+
+  /// A stage that has nothing to compute: all that was assigned to it are
+  /// clones that only later stages read and that no channel carries.
+  std::optional<unsigned> emptyStage() const;
 
   void build(llvm::ArrayRef<StageDescription> descriptions);
 
