@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -264,6 +265,8 @@ def with_constants(model, inputs):
 
 
 def to_torch(array):
+    if isinstance(array, onnx.TensorProto):
+        array = numpy_helper.to_array(array)
     array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
     name = str(array.dtype)
     special = {"bfloat16": torch.bfloat16, "float8_e4m3fn": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2,
@@ -287,13 +290,13 @@ def lowered(model, folder, name):
     path.write_bytes(model.SerializeToString())
     imported = folder / f"{name}.mlir"
     run_tool(ROOT / "build/bin/hh-translate", "--import-onnx", path, "-o", imported)
-    return run_tool(ROOT / "build/bin/hh-opt", imported, "--hh-lower-to-aten")
+    return run_tool(ROOT / "build/bin/hh-opt", imported, "--hh-normalize", "--hh-lower-to-aten")
 
 
 def check(case, folder):
     """Empty where the case passes."""
     for inputs, outputs in case.data_sets:
-        if any(not isinstance(v, np.ndarray) and np.ndim(v) for v in [*inputs, *outputs]):
+        if any(isinstance(v, (list, tuple)) or v is None for v in [*inputs, *outputs]):
             raise Skip("sequence or optional values")
         if any(getattr(v, "dtype", None) is not None and v.dtype.kind in "OUS" for v in [*inputs, *outputs]):
             raise Skip("strings")
@@ -304,13 +307,16 @@ def check(case, folder):
             if node.op_type == "Constant" and node.attribute[0].name == "value":
                 parameters[node.output[0]] = to_torch(numpy_helper.to_array(node.attribute[0].t))
         with torch.no_grad():
-            results = Program(text, parameters).run([to_torch(np.asarray(v)) for v in inputs])
+            results = Program(text, parameters).run([to_torch(v) for v in inputs])
         for i, (got, want) in enumerate(zip(results, outputs, strict=True)):
-            want = to_torch(np.asarray(want))
+            want = to_torch(want)
             if got.shape != want.shape or got.dtype != want.dtype:
                 return f"output {i}: {list(got.shape)} {got.dtype}, not {list(want.shape)} {want.dtype}"
             a, b = got.double().numpy(), want.double().numpy()
-            if not np.allclose(a, b, rtol=case.rtol, atol=case.atol, equal_nan=True):
+            # The suite rounds intermediate results of small floats, LibTorch's kernels do not: allow two units in the last place.
+            small = got.dtype in (torch.float16, torch.bfloat16)
+            rtol = max(case.rtol, 2 * torch.finfo(got.dtype).eps) if small else case.rtol
+            if not np.allclose(a, b, rtol=rtol, atol=case.atol, equal_nan=True):
                 return f"output {i}: largest difference {np.nanmax(np.abs(a - b)):.3g}"
     return ""
 
@@ -326,7 +332,9 @@ def main():
         torch.ops.load_library(arguments.library)
     from onnx.backend.test.case.node import collect_testcases
 
-    cases = [c for c in collect_testcases(None) if re.search(arguments.k, c.name)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = [c for c in collect_testcases(None) if re.search(arguments.k, c.name)]
     counts, reasons, wrong = collections.Counter(), collections.defaultdict(list), []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
 

@@ -201,10 +201,17 @@ LogicalResult lowerCast(Lowering &l) {
   Value x = l.in(0);
   Type from = Lowering::element(x), to = l.outType().getElementType();
   double largest = largestFloat8(to);
-  if (largest && from != to && l.node.integer("saturate", 1)) {
-    if (!isFloat(from) || largestFloat8(from))
-      x = l.cast(x, l.f32());
+  if (!largest || from == to)
+    return l.done(l.cast(x, to));
+  if (!isFloat(from) || largestFloat8(from))
+    x = l.cast(x, l.f32());
+  if (l.node.integer("saturate", 1)) {
     x = l.unary("clamp", x, {l.arg("min", -largest), l.arg("max", largest)});
+  } else if (isa<Float8E4M3FNType>(to)) {
+    // LibTorch saturates here by itself; without saturation what rounds beyond the largest number is no number.
+    Value beyond = l.withReal("gt.Scalar", l.unary("abs", x), 464, l.boolean());
+    x = l.call("masked_fill.Scalar", {x, beyond},
+               {l.arg("value", std::nan(""))}, Lowering::typeOf(x));
   }
   return l.done(l.cast(x, to));
 }

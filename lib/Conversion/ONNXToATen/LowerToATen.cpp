@@ -61,6 +61,16 @@ private:
   OpBuilder builder;
 };
 
+bool isLibTorchElement(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return integer.getWidth() == 1 || integer.getWidth() >= 8;
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return isa<Float32Type, Float64Type>(complex.getElementType());
+  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type,
+             Float8E4M3FNType, Float8E4M3FNUZType, Float8E5M2Type,
+             Float8E5M2FNUZType>(element);
+}
+
 /// Why the types of a node keep it from being lowered; empty where nothing
 /// does.
 std::string refusedTypes(Operation *op) {
@@ -72,13 +82,7 @@ std::string refusedTypes(Operation *op) {
       out << role << " is no tensor: " << type;
     else if (!ranked || !ranked.hasStaticShape())
       out << "shape of " << role << " is not known when compiling: " << type;
-    else if (!isa<IntegerType, FloatType, ComplexType>(ranked.getElementType()))
-      out << role << " has elements that LibTorch lacks: " << type;
-    else if (auto integer = dyn_cast<IntegerType>(ranked.getElementType());
-             integer && integer.getWidth() > 1 && integer.getWidth() < 8)
-      out << role << " has elements that LibTorch lacks: " << type;
-    else if (auto real = dyn_cast<FloatType>(ranked.getElementType());
-             real && real.getWidth() < 8)
+    else if (!isLibTorchElement(ranked.getElementType()))
       out << role << " has elements that LibTorch lacks: " << type;
     return text;
   };
