@@ -39,3 +39,14 @@ func.func @no_linear(%x: tensor<2x3x8xf32>, %r: tensor<2x3x4xf32>, %c: tensor<3x
   %5 = onnx.Add(%4, %b) : (tensor<2x3x4xf32>, tensor<4xf32>) -> (tensor<2x3x4xf32>)
   return %1, %3, %5 : tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>
 }
+
+// TensorFlow writes the bias with as many dimensions as the product.
+// CHECK-LABEL: @wide_bias
+// CHECK: %[[B:.*]] = onnx.Reshape(%arg1, %{{.*}}) : (tensor<1x1x4xf32>, tensor<1xi64>) -> (tensor<4xf32>)
+// CHECK: onnx.Gemm(%{{.*}}, %{{.*}}, %[[B]])
+func.func @wide_bias(%x: tensor<2x3x8xf32>, %b: tensor<1x1x4xf32>) -> tensor<2x3x4xf32> {
+  %w = hh.get_parameter @w : tensor<8x4xf32>
+  %0 = onnx.MatMul(%x, %w) : (tensor<2x3x8xf32>, tensor<8x4xf32>) -> (tensor<2x3x4xf32>)
+  %1 = onnx.Add(%0, %b) : (tensor<2x3x4xf32>, tensor<1x1x4xf32>) -> (tensor<2x3x4xf32>)
+  return %1 : tensor<2x3x4xf32>
+}

@@ -46,9 +46,11 @@ private:
       return false;
     int64_t columns = weightType.getDimSize(1);
     // One number a column; a bias with rows would be broadcast over other axes.
-    if (biasType.getRank() > 2 || biasType.getNumElements() != columns ||
+    if (biasType.getRank() < 1 || biasType.getNumElements() != columns ||
         biasType.getShape().back() != columns)
       return false;
+    bias = createReshape(rewriter, helperLoc(op, "bias"), bias,
+                         biasType.clone({columns}));
 
     bool transposed = false;
     if (Operation *transpose = producer(weight, "Transpose")) {

@@ -124,6 +124,8 @@ public:
 void addActivationPatterns(mlir::RewritePatternSet &patterns);
 void addAttentionPatterns(mlir::RewritePatternSet &patterns);
 void addLinearPatterns(mlir::RewritePatternSet &patterns);
+void addNeutralPatterns(mlir::RewritePatternSet &patterns);
+void addViewPatterns(mlir::RewritePatternSet &patterns);
 void addNormalizationPatterns(mlir::RewritePatternSet &patterns);
 void addGroupNormalizationPatterns(mlir::RewritePatternSet &patterns);
 void addRotaryEmbeddingPatterns(mlir::RewritePatternSet &patterns);
