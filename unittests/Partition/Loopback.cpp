@@ -178,6 +178,7 @@ std::unique_ptr<MLIRContext> test::makeContext() {
   auto context =
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false);
   return context;
 }
 

@@ -20,7 +20,7 @@ using namespace hethub::test;
 
 namespace {
 
-constexpr int seeds = 3000;
+constexpr int seeds = 2000;
 
 /// From stages to schedule, with all checks in between.
 void checkStages(ModuleOp module, const Outputs &expected, int microbatches,

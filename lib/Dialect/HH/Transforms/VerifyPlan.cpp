@@ -62,23 +62,19 @@ private:
       if (!wanted.count(hash))
         for (const OperationRecord *record : records)
           added[nodeName(record->op)].push_back(record);
-    std::map<uint64_t, size_t> left;
-    for (auto &[hash, records] : originals)
-      left[hash] = records.size();
+    std::vector<bool> found = findKept();
     unsigned followers = 0;
     const OperationRecord *firstChanged = nullptr;
-    for (auto [name, own, hash] :
-         llvm::zip_equal(before.getNames().getAsValueRange<StringAttr>(),
-                         before.getOwn(), before.getHashes())) {
-      auto found = left.find(static_cast<uint64_t>(hash));
-      if (found != left.end() && found->second > 0) {
-        --found->second;
+    for (auto [index, nameAndOwn] : llvm::enumerate(
+             llvm::zip_equal(before.getNames().getAsValueRange<StringAttr>(),
+                             before.getOwn()))) {
+      if (found[index])
         continue;
-      }
+      auto [name, own] = nameAndOwn;
       Records &candidates = added[name];
-      auto same = llvm::find_if(candidates, [&](const OperationRecord *r) {
-        return r->own == static_cast<uint64_t>(own);
-      });
+      auto same = llvm::find_if(
+          candidates, [own = static_cast<uint64_t>(own)](
+                          const OperationRecord *r) { return r->own == own; });
       if (candidates.empty()) {
         error(module) << "each operation of the model must be in a stage, "
                          "lost: '"
@@ -113,6 +109,29 @@ private:
     if (followers)
       diagnostic.attachNote()
           << followers << " operations that depend on it differ as well";
+  }
+
+  /// Which operations of the model are there still. Of two that compute the
+  /// same, the one whose name is there is found first.
+  std::vector<bool> findKept() {
+    std::map<uint64_t, std::vector<StringRef>> left;
+    for (auto &[hash, records] : originals)
+      for (const OperationRecord *record : records)
+        left[hash].push_back(nodeName(record->op));
+    std::vector<bool> found(before.getHashes().size());
+    for (bool byName : {true, false})
+      for (auto [index, nameAndHash] : llvm::enumerate(
+               llvm::zip_equal(before.getNames().getAsValueRange<StringAttr>(),
+                               before.getHashes()))) {
+        auto [name, hash] = nameAndHash;
+        std::vector<StringRef> &names = left[static_cast<uint64_t>(hash)];
+        auto match = byName ? llvm::find(names, name) : names.begin();
+        if (found[index] || match == names.end())
+          continue;
+        names.erase(match);
+        found[index] = true;
+      }
+    return found;
   }
 
   /// Operations that the model has fewer times, and clones of nothing.
