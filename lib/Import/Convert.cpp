@@ -91,8 +91,9 @@ public:
     bool up = upsample || llvm::any_of(scales, [](float s) { return s > 1; });
     bool down = llvm::any_of(scales, [](float s) { return s < 1; });
     if (up && down)
-      fail(describeIr(node) + ": enlarging one axis and shrinking another has no "
-                            "one meaning before opset 11");
+      fail(describeIr(node) +
+           ": enlarging one axis and shrinking another has no "
+           "one meaning before opset 11");
     if (!upsample && scales.empty())
       fail(describeIr(node) + ": scales must be constant before opset 11");
     node->s_(onnx::Symbol("nearest_mode"), down ? "ceil" : "floor");

@@ -475,6 +475,13 @@ LogicalResult inferNode(Operation *op, State &state, std::string &error) {
     if (isa<UnknownType>(operand.getType()))
       return success();
 
+  // A sub-graph that has not been inferred yet tells nothing.
+  if (!state.refine)
+    for (Region &region : op->getRegions())
+      for (Type type : region.front().getTerminator()->getOperandTypes())
+        if (isa<UnknownType>(type))
+          return success();
+
   MLIRContext *context = op->getContext();
   SmallVector<Type> results;
   bool isLoop = node.opType() == "Loop" && node.domain().empty();
