@@ -82,7 +82,7 @@ def example(model: Model) -> dict[str, np.ndarray]:
 
 def fixed_dims(model: Model, inputs: dict[str, np.ndarray]) -> dict[str, int]:
     """Sizes of the symbolic dimensions that make the model fit these inputs. A dimension without a usable name is
-    addressed by its input: INPUT.AXIS."""
+    called after its input and axis: INPUT[AXIS]."""
     dims: dict[str, int] = {}
     graph = onnx.load(model.path, load_external_data=False).graph
     names = [d.dim_param for value in graph.input for d in value.type.tensor_type.shape.dim if d.dim_param]
@@ -94,5 +94,5 @@ def fixed_dims(model: Model, inputs: dict[str, np.ndarray]) -> dict[str, int]:
             if dim.dim_param and dim.dim_param != "?" and names.count(dim.dim_param) >= 1:
                 dims[dim.dim_param] = size
             elif dim.dim_value <= 0:
-                dims[f"{value.name}.{axis}"] = size
+                dims[f"{value.name}[{axis}]"] = size
     return dims
