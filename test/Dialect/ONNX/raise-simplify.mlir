@@ -70,3 +70,17 @@ func.func @views(%x: tensor<2x3x4xf32>, %y: tensor<2x3x4xf32>) -> (tensor<4x6xf3
   %6 = onnx.Transpose(%5) {perm = array<i64: 1, 0, 2>} : (tensor<3x2x4xf32>) -> (tensor<2x3x4xf32>)
   return %2, %4, %6 : tensor<4x6xf32>, tensor<3x4x2xf32>, tensor<2x3x4xf32>
 }
+
+// -----
+
+// A size of 0 means itself.
+// CHECK-LABEL: @empty
+// CHECK: %[[S:.*]] = onnx.Constant() {value = dense<[4, 0]> : tensor<2xi64>}
+// CHECK: onnx.Reshape(%arg0, %[[S]]) {allowzero = 1 : i64} : (tensor<3x0xf32>, tensor<2xi64>) -> (tensor<4x0xf32>)
+func.func @empty(%x: tensor<3x0xf32>) -> tensor<4x0xf32> {
+  %s1 = onnx.Constant() {value = dense<[0, 5]> : tensor<2xi64>} : () -> (tensor<2xi64>)
+  %s2 = onnx.Constant() {value = dense<[4, 0]> : tensor<2xi64>} : () -> (tensor<2xi64>)
+  %0 = onnx.Reshape(%x, %s1) {allowzero = 1 : i64} : (tensor<3x0xf32>, tensor<2xi64>) -> (tensor<0x5xf32>)
+  %1 = onnx.Reshape(%0, %s2) {allowzero = 1 : i64} : (tensor<0x5xf32>, tensor<2xi64>) -> (tensor<4x0xf32>)
+  return %1 : tensor<4x0xf32>
+}

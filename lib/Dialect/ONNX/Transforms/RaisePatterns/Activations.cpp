@@ -217,7 +217,8 @@ struct RaiseHardSigmoid : RaisingPattern {
     if (product.factors.size() != 1)
       return failure();
     Value x = hardSigmoidTimesSix(product.factors[0]);
-    if (!x || x.getType() != op->getResult(0).getType() ||
+    if (!x || !isa<RankedTensorType>(x.getType()) ||
+        x.getType() != op->getResult(0).getType() ||
         !isClose(product.number, 1.0 / 6,
                  cast<ShapedType>(x.getType()).getElementType()))
       return failure();

@@ -228,8 +228,8 @@ struct RaiseAttention : RaisingPattern {
     Value scores = softmax->getOperand(0);
     if (castBack) {
       Operation *castTo = soleProducer(scores, "Cast");
-      auto wide = cast<RankedTensorType>(weights.getType());
-      if (!castTo || !wide.getElementType().isF32() ||
+      RankedTensorType wide = staticType(weights);
+      if (!castTo || !wide || !wide.getElementType().isF32() ||
           castTo->getOperand(0).getType() != wide.clone(type.getElementType()))
         return failure();
       softmaxType = 1;

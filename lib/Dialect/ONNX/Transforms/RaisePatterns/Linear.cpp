@@ -76,9 +76,7 @@ private:
                             {flat, weight, bias}, attributes,
                             {outputType.clone({rows, columns})})
                      ->getResult(0);
-    Value shape =
-        createIntegers(rewriter, helperLoc(op, "shape"), outputType.getShape());
-    replaceWithNode(rewriter, op, "Reshape", {gemm, shape}, {});
+    replaceWithReshape(rewriter, op, gemm);
     return true;
   }
 };

@@ -226,13 +226,31 @@ Value raise::createIntegers(OpBuilder &builder, Location loc,
       ->getResult(0);
 }
 
+/// A size of 0 must mean itself, not "copy the size of the input".
+static SmallVector<NamedAttribute, 1> reshapeAttributes(Builder &builder,
+                                                        RankedTensorType type) {
+  if (!llvm::is_contained(type.getShape(), 0))
+    return {};
+  return {builder.getNamedAttr("allowzero", builder.getI64IntegerAttr(1))};
+}
+
 Value raise::createReshape(OpBuilder &builder, Location loc, Value value,
                            RankedTensorType type) {
   if (value.getType() == type)
     return value;
   Value shape = createIntegers(builder, loc, type.getShape());
-  return createNode(builder, loc, "Reshape", {value, shape}, {}, {type})
+  return createNode(builder, loc, "Reshape", {value, shape},
+                    reshapeAttributes(builder, type), {type})
       ->getResult(0);
+}
+
+void raise::replaceWithReshape(PatternRewriter &rewriter, Operation *op,
+                               Value value) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value shape =
+      createIntegers(rewriter, helperLoc(op, "shape"), type.getShape());
+  replaceWithNode(rewriter, op, "Reshape", {value, shape},
+                  reshapeAttributes(rewriter, type));
 }
 
 Value raise::createTranspose(OpBuilder &builder, Location loc, Value value,

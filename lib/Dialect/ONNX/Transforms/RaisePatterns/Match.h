@@ -101,6 +101,10 @@ Value createIntegers(mlir::OpBuilder &builder, mlir::Location loc,
 Value createReshape(mlir::OpBuilder &builder, mlir::Location loc, Value value,
                     mlir::RankedTensorType type);
 
+/// Replaces `op` by a Reshape of `value` to its type, of its name.
+void replaceWithReshape(mlir::PatternRewriter &rewriter, Operation *op,
+                        Value value);
+
 /// `value` with permuted dimensions, without a node for the identity.
 Value createTranspose(mlir::OpBuilder &builder, mlir::Location loc, Value value,
                       llvm::ArrayRef<int64_t> permutation);

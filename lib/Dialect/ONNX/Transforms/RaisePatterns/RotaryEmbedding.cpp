@@ -39,9 +39,9 @@ static bool isSlice(Value value, Value x, int64_t from, int64_t to) {
 }
 
 static bool onLastAxis(Operation *op, Value value) {
-  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+  auto type = dyn_cast<RankedTensorType>(value.getType());
   int64_t axis = Node(op).integer("axis", 0);
-  return axis == -1 || axis == rank - 1;
+  return type && (axis == -1 || axis == type.getRank() - 1);
 }
 
 /// concat(-x[h:], x[:h])
@@ -111,7 +111,7 @@ static std::optional<Table> matchTable(Value value) {
       std::reverse(table.steps.begin(), table.steps.end());
       return table;
     }
-    if (!isElementwiseStep(op))
+    if (!isElementwiseStep(op) || !staticType(value))
       return std::nullopt;
     table.steps.push_back(op);
     value = op->getOperand(0);
@@ -158,7 +158,7 @@ struct RaiseRotaryEmbedding : RaisingPattern {
       return byCos && bySin && eitherOrder(byCos, [&](Value x, Value cos) {
                return x.getType() == op->getResult(0).getType() &&
                       eitherOrder(bySin, [&](Value rotated, Value sin) {
-                        return staticType(x) &&
+                        return staticType(x) && staticType(x).getRank() == 4 &&
                                isa<FloatType>(staticType(x).getElementType()) &&
                                isRotated(rotated, x) &&
                                raise(op, x, cos, sin, rewriter);

@@ -96,9 +96,7 @@ struct MergeReshapes : RaisingPattern {
       return success();
     }
     // The old shape may copy sizes (0) of what stood between.
-    Value shape =
-        createIntegers(rewriter, helperLoc(op, "shape"), type.getShape());
-    replaceWithNode(rewriter, op, "Reshape", {source, shape}, {});
+    replaceWithReshape(rewriter, op, source);
     return success();
   }
 };
