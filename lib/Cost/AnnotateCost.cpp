@@ -29,10 +29,10 @@ using namespace hethub::cost;
 // Open dimensions
 //===----------------------------------------------------------------------===//
 
-/// One error that names every dimension of the inputs that has no size yet.
+/// One error that names every dimension of the inputs that has no size yet, a
+/// nameless one by its input and axis as --dim takes it.
 static LogicalResult requireFixedDims(func::FuncOp function) {
   llvm::SetVector<StringRef> names;
-  std::string unnamed;
   for (BlockArgument input : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     if (!type || type.hasStaticShape())
@@ -44,24 +44,21 @@ static LogicalResult requireFixedDims(func::FuncOp function) {
         continue;
       auto name = dims && axis < dims.size() ? dyn_cast<StringAttr>(dims[axis])
                                              : StringAttr();
-      if (name && !name.empty())
-        names.insert(name.getValue());
-      else if (unnamed.empty())
-        unnamed = "axis " + std::to_string(axis) + " of input '" +
-                  valueName(input) + "'";
+      if (!name || name.empty())
+        name = StringAttr::get(function.getContext(),
+                               valueName(input) + "[" + Twine(axis) + "]");
+      names.insert(name.getValue());
     }
   }
-  if (names.empty() && unnamed.empty())
-    return success();
-  auto error = function.emitError();
   if (names.empty())
-    return error << unnamed
-                 << " has no size and no name to give one by with --dim";
-  error << (names.size() == 1 ? "symbolic dimension " : "symbolic dimensions ");
+    return success();
+  bool one = names.size() == 1;
+  auto error =
+      function.emitError(one ? "symbolic dimension " : "symbolic dimensions ");
   llvm::interleave(
       names, [&](StringRef name) { error << "'" << name << "'"; },
       [&] { error << ", "; });
-  error << (names.size() == 1 ? " has" : " have") << " no size: give";
+  error << (one ? " has" : " have") << " no size: give";
   for (StringRef name : names)
     error << " --dim " << name << "=N";
   return error;

@@ -17,7 +17,7 @@ func.func @main(%x: tensor<?x4xf32> {onnx.name = "x", onnx.dims = ["batch", ""]}
 // -----
 
 hh.device_type @cpu kind "cpu" count 1 memory 1024 {peak_flops = {float32 = 1.0e+11}, memory_bandwidth = 1.0e+10 : f64}
-// expected-error @+1 {{axis 1 of input 'x' has no size and no name to give one by with --dim}}
+// expected-error @+1 {{symbolic dimension 'x[1]' has no size: give --dim x[1]=N}}
 func.func @main(%x: tensor<4x?xf32> {onnx.name = "x"}) -> tensor<4x?xf32> {
   return %x : tensor<4x?xf32>
 }
