@@ -90,9 +90,10 @@ ReceiveEnd::ReceiveEnd(Comm &comm, const ChannelSpec &channel, int peer,
 }
 
 at::Tensor ReceiveEnd::buffer() {
-  // A buffer may be filled again when nothing but the pool holds its memory.
+  // A buffer may be filled again when nothing but the pool holds the tensor,
+  // nor a view of its memory.
   for (const at::Tensor &tensor : pool_)
-    if (tensor.storage().use_count() == 1)
+    if (tensor.use_count() == 1 && tensor.storage().use_count() == 1)
       return tensor;
   at::Tensor tensor =
       at::empty(channel_.shape,
