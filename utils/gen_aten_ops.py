@@ -40,7 +40,8 @@ def schemas_of_torch():
             name = schema[: schema.index("(")]
             found[name] = [schema, "function"]
         elif line.startswith("  variants: ") and name:
-            found[name][1] = line[len("  variants: ") :]
+            # The comment behind it may speak of variants that do not exist.
+            found[name][1] = line[len("  variants: ") :].partition("#")[0]
     return found
 
 
