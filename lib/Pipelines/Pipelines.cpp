@@ -35,6 +35,9 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   // the next pass.
   pm.addPass(createCSEPass());
   pm.addPass(ox::createRaisePatterns());
+  // Raising builds the tables of rotary embeddings and its constants anew for
+  // each form.
+  pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
 }
 
