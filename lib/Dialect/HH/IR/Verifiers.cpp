@@ -7,7 +7,8 @@
 using namespace mlir;
 using namespace hethub::hh;
 
-/// Each device type has a forward and a backward time, in seconds, neither negative.
+/// Each device type has a forward and a backward time, in seconds, neither
+/// negative.
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t flops, int64_t moved, int64_t kept,
                                int64_t parameters, DictionaryAttr seconds) {
@@ -28,10 +29,12 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult DeviceTypeOp::verify() {
-  if (getCount() < 1)
-    return emitOpError("count must be at least 1, got: ") << getCount();
-  if (getMemory() < 1)
-    return emitOpError("memory must be at least 1 byte, got: ") << getMemory();
+  auto count = static_cast<int64_t>(getCount());
+  auto memory = static_cast<int64_t>(getMemory());
+  if (count < 1)
+    return emitOpError("count must be at least 1, got: ") << count;
+  if (memory < 1)
+    return emitOpError("memory must be at least 1 byte, got: ") << memory;
   return success();
 }
 
@@ -48,7 +51,8 @@ LogicalResult LinkOp::verify() {
   return success();
 }
 
-/// A parameter points at exactly one source, and a slice holds exactly the bytes of the type.
+/// A parameter points at exactly one source, and a slice holds exactly the
+/// bytes of the type.
 LogicalResult ParameterOp::verify() {
   if (getOffset().has_value() != getLength().has_value() ||
       getOffset().has_value() == getTensor().has_value())
@@ -82,12 +86,15 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
-/// Device type exists, at least one replica, arguments and results match the region.
+/// Device type exists, at least one replica, arguments and results match the
+/// region.
 LogicalResult StageOp::verify() {
-  if (getReplicas() < 1)
-    return emitOpError("replicas must be at least 1, got: ") << getReplicas();
-  if (getIndex() < 0)
-    return emitOpError("index must not be negative, got: ") << getIndex();
+  auto replicas = static_cast<int64_t>(getReplicas());
+  if (replicas < 1)
+    return emitOpError("replicas must be at least 1, got: ") << replicas;
+  auto index = static_cast<int64_t>(getIndex());
+  if (index < 0)
+    return emitOpError("index must not be negative, got: ") << index;
   if (!SymbolTable::lookupNearestSymbolFrom<DeviceTypeOp>(*this,
                                                           getDeviceAttr()))
     return emitOpError("no device type of this name: ") << getDeviceAttr();
@@ -101,8 +108,9 @@ LogicalResult StageOp::verify() {
 
 /// Channels are used once, and never lead to the stage itself.
 LogicalResult ProgramOp::verify() {
-  if (getReplicas() < 1)
-    return emitOpError("replicas must be at least 1, got: ") << getReplicas();
+  auto replicas = static_cast<int64_t>(getReplicas());
+  if (replicas < 1)
+    return emitOpError("replicas must be at least 1, got: ") << replicas;
   if (!SymbolTable::lookupNearestSymbolFrom<DeviceTypeOp>(*this,
                                                           getDeviceAttr()))
     return emitOpError("no device type of this name: ") << getDeviceAttr();

@@ -151,14 +151,19 @@ void Inserter::makeProgram(unsigned index, OpBuilder &builder) {
   IRMapping values; // of @main, for this stage
   for (BlockArgument input : inputs)
     values.map(input, body->addArgument(input.getType(), input.getLoc()));
-  auto named = [&](Value value) {
-    return NameLoc::get(builder.getStringAttr(valueName(value)));
+  // The name of the value in its stage; that of the stage's result may be lost.
+  auto named = [&](const Edge &edge) {
+    Operation *yield = stages[edge.from].getBody().front().getTerminator();
+    std::string name =
+        valueName(yield->getOperand(edge.value.getResultNumber()));
+    return NameLoc::get(
+        builder.getStringAttr(name.empty() ? valueName(edge.value) : name));
   };
   for (const Edge &edge : edges)
     if (edge.to == index)
       values.map(edge.value,
-                 RecvOp::create(builder, named(edge.value),
-                                edge.value.getType(), edge.channel, edge.from)
+                 RecvOp::create(builder, named(edge), edge.value.getType(),
+                                edge.channel, edge.from)
                      .getResult());
   for (auto [argument, input] :
        llvm::zip(stage.getBody().getArguments(), stage.getInputs()))
@@ -178,7 +183,7 @@ void Inserter::makeProgram(unsigned index, OpBuilder &builder) {
     Operation *producer = value.getDefiningOp();
     producer ? builder.setInsertionPointAfter(producer)
              : builder.setInsertionPointToStart(body);
-    SendOp::create(builder, named(edge.value), value, edge.channel, edge.to,
+    SendOp::create(builder, named(edge), value, edge.channel, edge.to,
                    /*pack=*/producer && isViewLike(producer));
   }
   SmallVector<Value> returned;

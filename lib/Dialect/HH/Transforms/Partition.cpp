@@ -10,6 +10,7 @@
 #include "hethub/Planner/PlanFile.h"
 #include "hethub/Planner/Planner.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -32,7 +33,11 @@ static LogicalResult requireRoomForParameters(ModuleOp module,
     if (!largest || type.memoryBytes > largest->memoryBytes)
       largest = &type;
   }
+  llvm::StringSet<> read;
+  module.walk([&](hh::GetParameterOp get) { read.insert(get.getParameter()); });
   for (auto parameter : module.getOps<hh::ParameterOp>()) {
+    if (!read.contains(parameter.getSymName()))
+      continue;
     int64_t bytes = hh::byteSize(parameter.getType());
     if (bytes > largest->memoryBytes)
       return parameter.emitError("a parameter must fit on one device: '")
