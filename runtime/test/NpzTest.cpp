@@ -1,9 +1,9 @@
 // .npz files of our own, damaged ones, and the header forms that NumPy writes.
 #include "hethub/runtime/Npz.h"
-#include "hethub/runtime/Stage.h"
 #include "Programs.h"
 #include "hethub/runtime/DTypes.h"
 #include "hethub/runtime/Error.h"
+#include "hethub/runtime/Stage.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,8 @@ std::string hethub::runtime::messageOf(const std::exception &error) {
     text.erase(0, text.find("] ") + 2);
   // LibTorch: one fact a line, then where it was thrown
   for (const char *tail :
-       {"\nException raised from", "\n\nThis error", "\nThe above operation"})
+       {". This is typically caused", "\nException raised from",
+        "\n\nThis error", "\nThe above operation"})
     if (size_t at = text.find(tail); at != std::string::npos)
       text.resize(at);
   while (!text.empty() &&

@@ -115,9 +115,7 @@ void Control::monitor() {
     // about to print.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     if (!stopping_)
-      die(launch_.agentStore
-              ? "the store at " + launch_.address + " is gone"
-              : rankName(0) + " failed: it ended before the run did");
+      die(storeGone());
   }
 }
 
@@ -141,6 +139,12 @@ std::string Control::reportFailure(int rank, const std::string &reason) {
   }
 }
 
+std::string Control::storeGone() const {
+  return launch_.agentStore
+             ? "the store at " + launch_.address + " is gone"
+             : rankName(0) + " failed: it ended before the run did";
+}
+
 std::optional<std::string> Control::knownFailure(double patienceS) {
   try {
     for (int64_t end = nowMs() + static_cast<int64_t>(patienceS * 1e3);;) {
@@ -151,7 +155,7 @@ std::optional<std::string> Control::knownFailure(double patienceS) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   } catch (const std::exception &) {
-    return std::nullopt;
+    return storeGone();
   }
 }
 

@@ -61,6 +61,7 @@ public:
   double timeoutS() const { return timeoutS_; }
 
 private:
+  std::string storeGone() const;
   void monitor();
   void watchMonitor();
   bool pause(double seconds);
