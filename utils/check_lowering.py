@@ -4,11 +4,13 @@
 Usage: check_lowering.py [-k PATTERN] [--library libhethub_runtime.so] [--verbose]
 Each case is imported by hh-translate and lowered by hh-opt; the printed calls are then made one by one through
 torch.ops, and the results compared with the suite's. Inputs that only give shapes, axes and the like (SHAPE_INPUTS) are
-made constants first, since shapes must be known when compiling. Prints one line a failure and a summary by reason.
+made constants first, since shapes must be known when compiling. The tools are those of build/bin, or of the folder
+that HETHUB_TOOLS names. Prints one line a failure and a summary by reason.
 """
 
 import argparse
 import collections
+import os
 import re
 import subprocess
 import sys
@@ -22,7 +24,7 @@ import onnx
 import torch
 from onnx import numpy_helper
 
-ROOT = Path(__file__).resolve().parent.parent
+TOOLS = Path(os.environ.get("HETHUB_TOOLS", Path(__file__).resolve().parent.parent / "build/bin"))
 SHAPE_INPUTS = {
     "Reshape": [1], "Expand": [1], "Slice": [1, 2, 3, 4], "Tile": [1], "Pad": [1, 3], "Resize": [1, 2, 3],
     "Squeeze": [1], "Unsqueeze": [1], "TopK": [1], "ConstantOfShape": [0], "Range": [0, 1, 2], "OneHot": [1],
@@ -30,7 +32,7 @@ SHAPE_INPUTS = {
     "AffineGrid": [1], "Col2Im": [1, 2], "MaxUnpool": [2], "Dropout": [1, 2], "BlackmanWindow": [0],
     "HannWindow": [0], "HammingWindow": [0], "DFT": [1, 2],
     **{f"Reduce{name}": [1] for name in
-       "Sum Prod Max Min Mean L1 L2 SumSquare LogSum LogSumExp".split()},
+       ["Sum", "Prod", "Max", "Min", "Mean", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"]},
 }  # fmt: skip
 DTYPES = {
     "f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i1": torch.bool,
@@ -93,7 +95,7 @@ def attribute(text):
         return [number(v) for v in match[2].split(",")] if match[2] else []
     if text.startswith('"'):
         return text[1:-1]
-    text, _, kind = text.rpartition(" : ") if " : " in text else (text, "", "")
+    text = text.rpartition(" : ")[0] if " : " in text else text
     if text in DTYPES:
         return DTYPES[text]
     return number(text)
@@ -109,8 +111,10 @@ def dense(text, dims, dtype):
     bits = torch.empty((), dtype=dtype).element_size()
     if text.startswith('"0x'):
         data = bytearray.fromhex(text[3:-1])
-        if dtype == torch.bool:
-            raise Skip("packed booleans")
+        count = int(np.prod(dims))
+        if dtype == torch.bool and len(data) not in (1, count):  # eight to a byte
+            bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
+            return torch.from_numpy(bits.astype(bool)).reshape(dims)
         flat = torch.frombuffer(data, dtype=dtype)
         return flat.expand(dims).clone() if flat.numel() == 1 else flat.reshape(dims).clone()
 
@@ -277,6 +281,18 @@ def to_torch(array):
     return torch.from_numpy(array.copy())
 
 
+def parameters_of(graph):
+    """Initializers and constants of a graph and of its sub-graphs, by name."""
+    found = {i.name: to_torch(i) for i in graph.initializer if i.data_type != onnx.TensorProto.STRING}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                found |= parameters_of(attribute.g)
+            elif node.op_type == "Constant" and attribute.name == "value":
+                found[node.output[0]] = to_torch(attribute.t)
+    return found
+
+
 def run_tool(*command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if done.returncode:
@@ -289,8 +305,8 @@ def lowered(model, folder, name):
     path = folder / f"{name}.onnx"
     path.write_bytes(model.SerializeToString())
     imported = folder / f"{name}.mlir"
-    run_tool(ROOT / "build/bin/hh-translate", "--import-onnx", path, "-o", imported)
-    return run_tool(ROOT / "build/bin/hh-opt", imported, "--hh-normalize", "--hh-lower-to-aten")
+    run_tool(TOOLS / "hh-translate", "--import-onnx", path, "-o", imported)
+    return run_tool(TOOLS / "hh-opt", imported, "--hh-normalize", "--hh-lower-to-aten")
 
 
 def check(case, folder):
@@ -302,10 +318,7 @@ def check(case, folder):
             raise Skip("strings")
         model, inputs = with_constants(case.model, inputs)
         text = lowered(model, folder, case.name)
-        parameters = {i.name: to_torch(numpy_helper.to_array(i)) for i in model.graph.initializer}
-        for node in model.graph.node:
-            if node.op_type == "Constant" and node.attribute[0].name == "value":
-                parameters[node.output[0]] = to_torch(numpy_helper.to_array(node.attribute[0].t))
+        parameters = parameters_of(model.graph)
         with torch.no_grad():
             results = Program(text, parameters).run([to_torch(v) for v in inputs])
         for i, (got, want) in enumerate(zip(results, outputs, strict=True)):
@@ -313,7 +326,7 @@ def check(case, folder):
             if got.shape != want.shape or got.dtype != want.dtype:
                 return f"output {i}: {list(got.shape)} {got.dtype}, not {list(want.shape)} {want.dtype}"
             a, b = got.double().numpy(), want.double().numpy()
-            # The suite rounds intermediate results of small floats, LibTorch's kernels do not: allow two units in the last place.
+            # The suite rounds intermediate results of small floats, LibTorch's kernels do not.
             small = got.dtype in (torch.float16, torch.bfloat16)
             rtol = max(case.rtol, 2 * torch.finfo(got.dtype).eps) if small else case.rtol
             if not np.allclose(a, b, rtol=rtol, atol=case.atol, equal_nan=True):

@@ -208,7 +208,8 @@ LogicalResult lowerCast(Lowering &l) {
   if (l.node.integer("saturate", 1)) {
     x = l.unary("clamp", x, {l.arg("min", -largest), l.arg("max", largest)});
   } else if (isa<Float8E4M3FNType>(to)) {
-    // LibTorch saturates here by itself; without saturation what rounds beyond the largest number is no number.
+    // LibTorch saturates here by itself; without saturation what rounds beyond
+    // the largest number is no number.
     Value beyond = l.withReal("gt.Scalar", l.unary("abs", x), 464, l.boolean());
     x = l.call("masked_fill.Scalar", {x, beyond},
                {l.arg("value", std::nan(""))}, Lowering::typeOf(x));

@@ -6,6 +6,7 @@
 // unsupported node stays as it was.
 //===----------------------------------------------------------------------===//
 
+#include "Layout.h"
 #include "Lowering.h"
 
 #include "hethub/Conversion/ONNXToATen/Passes.h"
@@ -218,6 +219,8 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
         for (Block &block : region)
           lowering.lowerBlock(block);
         eraseDead(region);
+        if (lowering.refusals.empty())
+          makeLayoutIndependent(region);
       }
       nodes += lowering.nodes;
       llvm::append_range(refusals, lowering.refusals);
