@@ -118,19 +118,19 @@ public:
 
   const cluster::DeviceType &type;
 
-  /// Learns how far the profile is from the roofline, by operator class, from
-  /// the operations of `block` that were measured.
-  void calibrate(Block &block) {
+  /// Learns from the profile's own operations, whatever model they are of, how
+  /// far the device is from its roofline, by operator class.
+  void calibrate(MLIRContext *context) {
     std::map<hh::OpClass, std::vector<double>> ratios;
-    for (Operation &op : block) {
-      const ProfileEntry *entry =
-          ox::isNode(&op) ? profile.find(signatureOf(&op)) : nullptr;
-      if (!entry)
+    for (const auto &entry : profile.operations) {
+      Operation *op = nullptr;
+      OwningOpRef<ModuleOp> module = parseSignature(entry.first(), context, op);
+      if (!module)
         continue;
-      hh::OpWork work = ox::workOf(&op);
-      double modelled = rooflineTimes(work, computedType(&op), type).forward;
-      if (modelled > 0)
-        ratios[work.opClass].push_back(entry->forward / modelled);
+      hh::OpWork work = ox::workOf(op);
+      double modelled = rooflineTimes(work, computedType(op), type).forward;
+      if (modelled > 0 && entry.second.forward > 0)
+        ratios[work.opClass].push_back(entry.second.forward / modelled);
     }
     for (auto &[opClass, values] : ratios) {
       auto middle = values.begin() + values.size() / 2;
@@ -236,7 +236,7 @@ private:
         profile = std::move(*read);
       }
       clocks.emplace_back(type, std::move(profile));
-      clocks.back().calibrate(function.getBody().front());
+      clocks.back().calibrate(&getContext());
     }
     return success();
   }

@@ -5,6 +5,8 @@
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/ONNX/IR/Work.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/Support/MD5.h"
 
 using namespace mlir;
@@ -35,6 +37,9 @@ static bool printNumber(llvm::raw_ostream &os, ElementsAttr value) {
     SmallString<24> text;
     (*value.value_begin<APFloat>()).toString(text);
     os << text;
+    // Told from an integer by its point.
+    if (text.find_first_not_of("-0123456789") == StringRef::npos)
+      os << ".0";
     return true;
   }
   if (auto type = dyn_cast<IntegerType>(value.getElementType())) {
@@ -115,4 +120,80 @@ std::string cost::signatureOf(Operation *op) {
   for (Region &region : op->getRegions())
     os << " body=" << hashOf(region);
   return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+/// The MLIR type of an operand or result as a signature writes it; `number` is
+/// the element type that a constant of one number takes.
+static std::string typeText(StringRef text, StringRef number) {
+  text.consume_front("param ");
+  text.consume_front("const ");
+  if (text == "none" || text.starts_with("!"))
+    return text.str();
+  double value;
+  if (text.getAsDouble(value, /*AllowInexact=*/true))
+    return ("tensor<" + text + ">").str();
+  bool integer = text.find_first_not_of("-0123456789") == StringRef::npos;
+  return "tensor<" + (integer ? "i64" : number.str()) + ">";
+}
+
+static SmallVector<StringRef> listed(StringRef text) {
+  SmallVector<StringRef> parts;
+  if (!text.empty())
+    text.split(parts, ", ");
+  return parts;
+}
+
+OwningOpRef<ModuleOp> cost::parseSignature(StringRef signature,
+                                           MLIRContext *context,
+                                           Operation *&op) {
+  if (signature.contains(" body=") || signature.contains("::"))
+    return {};
+  auto [head, tail] = signature.split(") -> (");
+  auto [name, operands] = head.split('(');
+  auto [results, attributes] = tail.split(')');
+  // Numbers are of the type of the first tensor beside them.
+  StringRef number = "f32";
+  for (StringRef operand : listed(operands))
+    if (StringRef element = operand.rsplit('x').second;
+        element.starts_with("f") || element.starts_with("bf")) {
+      number = element;
+      break;
+    }
+  std::string arguments, uses, types;
+  for (auto [index, operand] : llvm::enumerate(listed(operands))) {
+    std::string type = typeText(operand, number), use = "none";
+    if (type != "none") {
+      use = "%a" + std::to_string(index);
+      arguments += (arguments.empty() ? "" : ", ") + use + ": " + type;
+    }
+    uses += (index ? ", " : "") + use;
+    types += (index ? ", " : "") + type;
+  }
+  std::string outputs;
+  unsigned present = 0;
+  for (auto [index, result] : llvm::enumerate(listed(results))) {
+    std::string type = typeText(result, number);
+    present += type != "none";
+    outputs += (index ? ", " : "") + type;
+  }
+  std::string text = "func.func @signature(" + arguments + ") {\n";
+  if (present)
+    text += "%r:" + std::to_string(present) + " = ";
+  text += ("onnx." + name + "(" + uses + ")" + attributes + " : (" + types +
+           ") -> (" + outputs + ")\nreturn\n}")
+              .str();
+  // What is no signature is skipped, not complained about.
+  ScopedDiagnosticHandler quiet(context,
+                                [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, ParserConfig(context));
+  if (!module)
+    return {};
+  auto function = module->lookupSymbol<func::FuncOp>("signature");
+  op = &function.getBody().front().front();
+  return ox::isNode(op) ? std::move(module) : OwningOpRef<ModuleOp>();
 }

@@ -3,7 +3,8 @@
 #ifndef HETHUB_COST_SIGNATURE_H
 #define HETHUB_COST_SIGNATURE_H
 
-#include "mlir/IR/Operation.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include <string>
 
@@ -20,6 +21,13 @@ namespace hethub::cost {
 /// element stands with its value, since kernels depend on it. Left-out operands
 /// are `none`. Sub-graphs come in as a hash of the signatures inside.
 std::string signatureOf(mlir::Operation *op);
+
+/// A module with one function of one operation of this signature, its operands
+/// being arguments; null where the text is no signature, or one with
+/// sub-graphs. `op` gets the operation.
+mlir::OwningOpRef<mlir::ModuleOp> parseSignature(llvm::StringRef signature,
+                                                 mlir::MLIRContext *context,
+                                                 mlir::Operation *&op);
 
 } // namespace hethub::cost
 
