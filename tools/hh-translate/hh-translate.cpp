@@ -41,6 +41,9 @@ static cl::opt<std::string>
 static cl::list<std::string>
     dims("dim", cl::desc("Fix a symbolic dim and fold what follows from it"),
          cl::value_desc("name=value"), cl::cat(category));
+static cl::opt<bool>
+    fold("fold", cl::desc("Infer shapes and fold constants, as --dim does too"),
+         cl::cat(category));
 static cl::opt<std::string> outputPath("o", cl::desc("Output file"),
                                        cl::value_desc("file"), cl::init("-"),
                                        cl::cat(category));
@@ -50,7 +53,7 @@ static cl::opt<bool> bytecode("bytecode",
 
 static OwningOpRef<ModuleOp> import(StringRef path, MLIRContext &context) {
   OwningOpRef<ModuleOp> module = hethub::import::importModel(path, &context);
-  if (!module || dims.empty())
+  if (!module || (dims.empty() && !fold))
     return module;
   PassManager passes(&context);
   hethub::ox::SpecializeDimsOptions options;

@@ -21,7 +21,7 @@ def main():
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     parts = re.split(r"^#--- (\S+)\n", arguments.test.read_text(), flags=re.MULTILINE)
-    for name, text in zip(parts[1::2], parts[2::2]):
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
         path = arguments.folder / name
         if path.suffix != ".txt":
             path.write_text(text)

@@ -62,10 +62,7 @@ def main():
         "link": {"location": "link.bin"},
         "forged": {"location": "#weights.bin", "offset": 0, "length": 64},
     }
-    if kind == "forms":
-        tensors = forms()
-    else:
-        tensors = [external("w", [16], **external_forms[kind])]
+    tensors = forms() if kind == "forms" else [external("w", [16], **external_forms[kind])]
     if kind == "folder":
         (folder / "sub").mkdir(exist_ok=True)
     if kind == "link" and not (folder / "link.bin").exists():

@@ -147,6 +147,11 @@ public:
   const TensorProto *getInputData(size_t index) const override {
     if (!hasInput(index))
       return nullptr;
+    // Range takes tensors of one element too, but its function refuses to read
+    // them.
+    auto type = dyn_cast<RankedTensorType>(node.input(index).getType());
+    if (node.opType() == "Range" && (!type || type.getRank() != 0))
+      return nullptr;
     auto dense =
         dyn_cast_or_null<DenseElementsAttr>(constantValue(node.input(index)));
     if (!dense || dense.getNumElements() > maxShownElements)
@@ -467,6 +472,25 @@ LogicalResult checkNode(const Node &node, ArrayRef<Type> results,
   return success();
 }
 
+/// Some functions of the library use an axis without a look at the rank.
+LogicalResult checkAxis(const Node &node, std::string &error) {
+  auto axis = dyn_cast_or_null<IntegerAttr>(node.attribute("axis"));
+  auto type = node.input(0)
+                  ? dyn_cast<RankedTensorType>(node.input(0).getType())
+                  : RankedTensorType();
+  // One beyond is where a new dim may stand; an axis of quantization means
+  // nothing for a single scale.
+  if (!axis || !type)
+    return success();
+  int64_t limit = type.getRank() + 1;
+  if (axis.getInt() >= -limit && axis.getInt() <= limit)
+    return success();
+  error = "axis must be within the rank of the input, " +
+          std::to_string(type.getRank()) +
+          ", got: " + std::to_string(axis.getInt());
+  return failure();
+}
+
 LogicalResult inferNode(Operation *op, State &state, std::string &error) {
   if (!isNode(op))
     return success();
@@ -482,6 +506,8 @@ LogicalResult inferNode(Operation *op, State &state, std::string &error) {
         if (isa<UnknownType>(type))
           return success();
 
+  if (failed(checkAxis(node, error)))
+    return failure();
   MLIRContext *context = op->getContext();
   SmallVector<Type> results;
   bool isLoop = node.opType() == "Loop" && node.domain().empty();
