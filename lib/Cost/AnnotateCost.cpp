@@ -192,6 +192,8 @@ private:
 };
 
 struct AnnotateCost : cost::impl::AnnotateCostBase<AnnotateCost> {
+  using AnnotateCostBase::AnnotateCostBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto function = module.lookupSymbol<func::FuncOp>("main");
@@ -243,7 +245,9 @@ private:
 
   void annotate(Block &block, ArrayRef<Clock> clocks) {
     Builder builder(&getContext());
-    llvm::DenseSet<Value> gradients = valuesWithGradient(block), kept;
+    llvm::DenseSet<Value> gradients = valuesWithGradient(block), kept, once;
+    if (!training)
+      once = valuesOfParameters(block);
     bool warned = false;
     for (Operation &op : block) {
       if (!ox::isNode(&op) || op.getName().getStringRef() == "onnx.Constant")
@@ -268,6 +272,8 @@ private:
       SmallVector<NamedAttribute> seconds;
       for (const Clock &clock : clocks) {
         Times times = clock.timesOf(&op);
+        if (op.getNumResults() > 0 && once.contains(op.getResult(0)))
+          times.forward = 0;
         seconds.push_back(builder.getNamedAttr(
             clock.type.name,
             builder.getDenseF64ArrayAttr(

@@ -1,9 +1,10 @@
-//===- GradientFlow.cpp - what a training step differentiates -------------===//
+//===- GradientFlow.cpp - what depends on parameters ----------------------===//
 
 #include "hethub/Cost/GradientFlow.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -27,6 +28,19 @@ llvm::DenseSet<Value> hethub::cost::valuesWithGradient(Block &block) {
     for (Value result : op.getResults())
       if (isFloat(result.getType()))
         values.insert(result);
+  }
+  return values;
+}
+
+llvm::DenseSet<Value> hethub::cost::valuesOfParameters(Block &block) {
+  llvm::DenseSet<Value> values;
+  for (Operation &op : block) {
+    bool alone = op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
+                 llvm::all_of(op.getOperands(), [&](Value operand) {
+                   return values.contains(operand);
+                 });
+    if (alone)
+      values.insert(op.result_begin(), op.result_end());
   }
   return values;
 }

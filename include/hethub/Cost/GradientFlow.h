@@ -1,4 +1,4 @@
-//===- GradientFlow.h - what a training step differentiates ----*- C++ -*-===//
+//===- GradientFlow.h - what depends on parameters -------------*- C++ -*-===//
 
 #ifndef HETHUB_COST_GRADIENTFLOW_H
 #define HETHUB_COST_GRADIENTFLOW_H
@@ -13,6 +13,9 @@ namespace hethub::cost {
 /// flows back through. Positions, masks and whatever else is made of model
 /// inputs alone have none.
 llvm::DenseSet<mlir::Value> valuesWithGradient(mlir::Block &block);
+
+/// The values of `block` that depend on parameters and constants alone.
+llvm::DenseSet<mlir::Value> valuesOfParameters(mlir::Block &block);
 
 } // namespace hethub::cost
 
