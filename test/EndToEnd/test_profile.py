@@ -17,7 +17,8 @@ def test_profile_has_every_operation_once(tmp_path: Path, layers: Path) -> None:
     content = json.loads(file.read_text())
     assert content == json.loads(result.stdout)
     kinds = {entry["op"].removeprefix("onnx."): entry["count"] for entry in content["ops"].values()}
-    assert kinds == {"MatMul": small_models.LAYERS, "Add": small_models.LAYERS, "Relu": small_models.LAYERS}
+    # MatMul and Add of a layer are one operation by then.
+    assert kinds == {"Gemm": small_models.LAYERS, "Relu": small_models.LAYERS}
     assert all(0 < entry["forward_s"] < 1 for entry in content["ops"].values())
 
 
@@ -30,4 +31,4 @@ def test_measured_times_override_the_roofline(tmp_path: Path, layers: Path) -> N
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text("devices:\n  - {name: a, kind: cpu, memory: 1 GiB, profile: slow.json}\n")
     plan = hethub.plan(layers, cluster=cluster)
-    assert sum(stage["forward_seconds"] for stage in plan["stages"]) == 0.25 * 3 * small_models.LAYERS
+    assert sum(stage["forward_seconds"] for stage in plan["stages"]) == 0.25 * 2 * small_models.LAYERS
