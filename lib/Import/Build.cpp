@@ -607,9 +607,8 @@ void ModuleBuilder::buildFunction() {
     inputAttributes.push_back(valueAttributes(input, type));
   }
   builder.setInsertionPointToEnd(module->getBody());
-  function = func::FuncOp::create(
-      builder, NameLoc::get(builder.getStringAttr(graph.name())), "main",
-      builder.getFunctionType(inputTypes, {}));
+  function = func::FuncOp::create(builder, module->getLoc(), "main",
+                                  builder.getFunctionType(inputTypes, {}));
   Block *block = function.addEntryBlock();
   Scope scope{nullptr, block, {}, {}};
   for (auto [input, argument] : llvm::zip(inputs, block->getArguments())) {

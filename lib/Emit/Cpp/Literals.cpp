@@ -22,22 +22,39 @@ std::string literal(int64_t value) {
   return std::to_string(value);
 }
 
+/// The fewest significant digits that `reads` accepts as the same number.
+template <typename Reads>
+static std::string shortest(double value, int mostDigits, Reads reads) {
+  std::string text;
+  for (int digits = 1; digits <= mostDigits; ++digits) {
+    text.clear();
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    if (reads(text.c_str()))
+      break;
+  }
+  if (text.find_first_of(".e") == std::string::npos)
+    text += ".0";
+  return text;
+}
+
 std::string literal(double value) {
   if (std::isnan(value))
     return "std::numeric_limits<double>::quiet_NaN()";
   if (std::isinf(value))
     return value < 0 ? "-std::numeric_limits<double>::infinity()"
                      : "std::numeric_limits<double>::infinity()";
-  std::string text;
-  for (int digits = 6; digits <= 17; ++digits) {
-    text.clear();
-    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
-    if (std::strtod(text.c_str(), nullptr) == value)
-      break;
-  }
-  if (text.find_first_of(".e") == std::string::npos)
-    text += ".0";
-  return text;
+  std::string text = shortest(value, 17, [&](const char *digits) {
+    return std::strtod(digits, nullptr) == value;
+  });
+  // Attributes of ONNX are floats: 1e-05f says exactly
+  // what 9.999999747378752e-06 does.
+  auto narrow = static_cast<float>(value);
+  if (static_cast<double>(narrow) != value)
+    return text;
+  std::string narrowText = shortest(value, 9, [&](const char *digits) {
+    return std::strtof(digits, nullptr) == narrow;
+  });
+  return narrowText.size() + 1 < text.size() ? narrowText + "f" : text;
 }
 
 template <typename T>
@@ -107,18 +124,6 @@ StringRef scalarType(int dtype) {
   }
 }
 
-/// A float32 as the shortest text that reads back as the same float: what a
-/// person would have written.
-static double roundTrip(float value) {
-  for (int digits = 6; digits <= 9; ++digits) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
-    if (std::strtof(text.c_str(), nullptr) == value)
-      return std::strtod(text.c_str(), nullptr);
-  }
-  return value;
-}
-
 std::string constant(DenseElementsAttr value) {
   ShapedType type = value.getType();
   Type element = type.getElementType();
@@ -136,11 +141,10 @@ std::string constant(DenseElementsAttr value) {
   SmallVector<double> numbers;
   if (finite)
     for (const APFloat &number : value.getValues<APFloat>()) {
-      double real = number.convertToDouble();
+      double real =
+          element.isF32() ? number.convertToFloat() : number.convertToDouble();
       finite &= std::isfinite(real);
-      numbers.push_back(element.isF32() && std::isfinite(real)
-                            ? roundTrip(number.convertToFloat())
-                            : real);
+      numbers.push_back(real);
     }
   if (finite)
     return "rt::constantFloats(" + head + literal(numbers) + ", file.device())";

@@ -2,7 +2,7 @@
 // RUN: hh-opt %s --onnx-specialize-dims="dims=batch=2,image[1]=48" | FileCheck %s --check-prefix=AXIS
 // RUN: not hh-opt %s --onnx-specialize-dims="dims=rows=2" 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not hh-opt %s --onnx-specialize-dims="dims=batch=two" 2>&1 | FileCheck %s --check-prefix=NUMBER
-// RUN: not hh-opt %s --onnx-specialize-dims="dims=batch=0" 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not hh-opt %s --onnx-specialize-dims="dims=batch=-1" 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not hh-opt %s --onnx-specialize-dims="dims=batch=2,batch=3" 2>&1 | FileCheck %s --check-prefix=TWICE
 
 // Only arguments change; dims that are not named stay dynamic; names are kept.
@@ -11,8 +11,8 @@
 // AXIS: func.func @main(%arg0: tensor<2x?xi64> {{.*}} %arg1: tensor<2x48x3xf32>
 
 // NAME: error: no dim of the inputs has this name: 'rows'; there are: batch, seq, image[1]
-// NUMBER: error: dims must be given as name=size with a size of at least 1, got: batch=two
-// ZERO: error: dims must be given as name=size with a size of at least 1, got: batch=0
+// NUMBER: error: dims must be given as name=size with a size of at least 0, got: batch=two
+// ZERO: error: dims must be given as name=size with a size of at least 0, got: batch=-1
 // TWICE: error: dim 'batch' must have one size, got: 2 and 3
 func.func @main(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"},
                 %image: tensor<?x?x3xf32> {onnx.dims = ["batch", "", ""], onnx.name = "image"}) -> tensor<?x?xi64> {

@@ -48,9 +48,9 @@ private:
       // behind the last one.
       auto [name, number] = text.rsplit('=');
       int64_t size;
-      if (name.empty() || number.getAsInteger(10, size) || size < 1)
+      if (name.empty() || number.getAsInteger(10, size) || size < 0)
         return emitError(UnknownLoc::get(&getContext()))
-               << "dims must be given as name=size with a size of at least 1, "
+               << "dims must be given as name=size with a size of at least 0, "
                   "got: "
                << text;
       auto [it, added] = sizes.insert({name.str(), size});
