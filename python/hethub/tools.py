@@ -38,46 +38,14 @@ def runtime_prefix() -> Path:
     return prefix
 
 
-def location_name(text: str) -> tuple[str, str]:
-    """Splits an MLIR location off the front of a diagnostic: loc(fused<1>["node_7"("x.scope")]): rest -> node_7, rest.
-    The first name in it is the model's own; a file at line 0 has no line to speak of."""
-    if not text.startswith("loc("):
-        return "", text
-    depth, quoted, at = 0, False, 3
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            if character == "\\":
-                at += 1
-            elif character == '"':
-                quoted = False
-        elif character == '"':
-            quoted = True
-        elif character in "([":
-            depth += 1
-        elif character in ")]":
-            depth -= 1
-            if depth == 0:
-                break
-        at += 1
-    inside, rest = text[4:at], text[at + 1 :].removeprefix(":").strip()
-    name = re.search(r'"((?:[^"\\]|\\.)*)"(:[1-9]\d*:\d+)?', inside)
-    return (name[1] + (name[2] or "") if name else ""), rest
-
-
 def message_of(text: str, tool: str) -> str:
-    """What went wrong, from a tool's standard error: its errors and their notes, with the model's own names."""
+    """What went wrong, from a tool's standard error: its errors and, indented, their notes."""
     lines = []
     for raw in text.splitlines():
-        line = re.sub(r"\x1b\[[0-9;]*m", "", raw).rstrip()
-        line = re.sub(rf"^{re.escape(tool)}: ", "", line)
-        where, line = location_name(line)
-        found = re.match(r"^(?P<before>.*?)\b(?P<kind>error|note): (?P<what>.*)$", line)
-        if not found:
-            continue
-        indent = "  note: " if found["kind"] == "note" else ""
-        place = f"{where}: " if where else ""
-        lines.append(f"{indent}{place}{found['before']}{found['what']}")
+        line = re.sub(r"\x1b\[[0-9;]*m", "", raw).rstrip().removeprefix(f"{tool}: ")
+        kind, found, what = line.partition(": ")
+        if found and kind in ("error", "note"):
+            lines.append(what if kind == "error" else f"  note: {what}")
     return "\n".join(lines)
 
 
