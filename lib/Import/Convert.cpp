@@ -123,11 +123,28 @@ public:
   }
 };
 
+/// The library's adapter also takes a dim from the shapes of the inputs: the
+/// batch, which unbatchScans keeps.
+class Scan8To9 final : public Adapter {
+public:
+  Scan8To9() : Adapter("Scan", OpSetID(8), OpSetID(9)) {}
+  onnx::Node *adapt(GraphPtr, onnx::Node *node) const override {
+    node->removeInput(0);
+    if (onnx::Symbol directions("directions"); node->hasAttribute(directions)) {
+      std::vector<int64_t> values = node->is(directions);
+      node->removeAttribute(directions);
+      node->is_(onnx::Symbol("scan_input_directions"), std::move(values));
+    }
+    return node;
+  }
+};
+
 class Converter final : public DefaultVersionConverter {
 public:
   Converter() {
     registerAdapter(std::make_unique<Upsample9To10>());
     registerAdapter(std::make_unique<Resize10To11>());
+    registerAdapter(std::make_unique<Scan8To9>());
     // The library registers an adapter that changes nothing over this one.
     registerAdapter(std::make_unique<GroupNormalization_20_21>());
     registerAdapter(std::make_unique<Softmax_12_13>("Hardmax"));
@@ -195,9 +212,6 @@ void refuse(const NodeProto &node, int64_t opset) {
   if (!node.domain().empty())
     return;
   const std::string &type = node.op_type();
-  if (type == "Scan" && opset < 9)
-    fail(describe(node) + ": the batched form of before opset 9 is not "
-                          "supported");
   if (type == "BatchNormalization") {
     if (opset < 9 && !integerAttribute(node, "spatial", 1))
       fail(describe(node) + ": spatial = 0 is not supported");
@@ -260,6 +274,8 @@ void convertVersion(ModelProto &model) {
   if (from == newestOpset())
     return;
 
+  if (from == 8)
+    unbatchScans(model);
   static const Converter converter;
   bool changes = false;
   llvm::StringMap<Kept> kept;

@@ -105,6 +105,10 @@ void inlineFunctions(::onnx::ModelProto &model);
 /// so that nothing large is built here.
 void densify(::onnx::ModelProto &model);
 
+/// Writes the batch of each Scan of opset 8 as a Scan around it; for
+/// convertVersion.
+void unbatchScans(::onnx::ModelProto &model);
+
 /// To the newest opset of the default domain.
 void convertVersion(::onnx::ModelProto &model);
 
