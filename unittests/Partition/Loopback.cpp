@@ -1,3 +1,4 @@
+// Evaluation on hashes; the ranks of a run take turns in one process.
 #include "Loopback.h"
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"

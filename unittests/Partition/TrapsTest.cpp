@@ -330,6 +330,44 @@ TEST_F(Traps, ConstantsFarFromTheirUse) {
   EXPECT_EQ(messages().size(), 2u);
 }
 
+/// A model whose second stage reads the half of a value, and, with `both`, the
+/// whole of it as well.
+Model halfOf(bool both) {
+  Model model(2);
+  std::string index = "tensor<1xi64>", half = "tensor<2x4xf32>";
+  std::string whole =
+      model.op("whole", "Relu", {model.input("x")}, Model::t, "", 2);
+  std::string zero = model.constant("0", index);
+  std::string part = model.op(
+      "part", "Slice", {whole, zero, model.constant("2", index), zero}, half);
+  std::string y = model.op("y", "Exp", {part}, half, "", 3);
+  if (both)
+    y = model.op("z", "Concat", {y, whole}, "tensor<6x4xf32>", "axis = 0 : i64",
+                 2);
+  model.output(y);
+  return model;
+}
+
+TEST_F(Traps, HalfOfAValueIsSentAlone) {
+  split(halfOf(false), 2);
+  std::vector<int64_t> bytes;
+  module->walk([&](hh::SendOp send) {
+    bytes.push_back(hh::byteSize(send.getValue().getType()));
+    EXPECT_TRUE(send.getPack());
+  });
+  EXPECT_EQ(bytes, std::vector<int64_t>{32});
+}
+
+TEST_F(Traps, HalfOfAValueThatIsThereIsNotSent) {
+  split(halfOf(true), 2);
+  std::vector<int64_t> bytes;
+  module->walk([&](hh::SendOp send) {
+    bytes.push_back(hh::byteSize(send.getValue().getType()));
+    EXPECT_FALSE(send.getPack());
+  });
+  EXPECT_EQ(bytes, std::vector<int64_t>{64});
+}
+
 TEST_F(Traps, WeightLargerThanAnyDevice) {
   Model model(4, 8192);
   std::string type = "tensor<64x64xf32>";

@@ -59,3 +59,13 @@ func.func @main(%x: tensor<4xf32> {onnx.name = "x"}) {
   %w = hh.get_parameter @w : tensor<4x4xf32>
   return
 }
+
+// -----
+
+hh.device_type @d kind "cpu" count 2 memory 100000
+// expected-error @+1 {{function must not be partitioned already}}
+func.func @main() {
+  hh.stage 0 on @d () : () -> () {
+  }
+  return
+}

@@ -70,8 +70,8 @@ LogicalResult Inserter::check() {
   }
   for (Operation &op : main.getBody().front().without_terminator())
     if (!isa<StageOp>(op))
-      return op.emitError("operations must be in stages, got: '")
-             << nodeName(&op) << "'";
+      return op.emitError("operations must be in stages, got: ")
+             << op.getName() << " '" << nodeName(&op) << "'";
   return success();
 }
 
