@@ -49,14 +49,14 @@ LogicalResult lowerThresholdedRelu(Lowering &l) {
 
 /// The slope broadcasts to x: where(x < 0, slope * x, x).
 LogicalResult lowerPRelu(Lowering &l) {
-  Value x = l.compute(0);
+  // Unsigned numbers are never negative.
+  if (Lowering::element(l.in(0)).isUnsignedInteger())
+    return l.done(l.in(0));
+  Value x = l.in(0);
   Type element = Lowering::element(x);
   Value negative =
       l.withScalar("lt.Scalar", x, l.number(0, element), l.boolean());
-  // Unsigned numbers of 64 bits are never negative, whatever their bits say.
-  if (Lowering::element(l.in(0)).isUnsignedInteger())
-    return l.done(l.in(0));
-  return l.done(l.where(negative, l.binary("mul.Tensor", x, l.compute(1)), x));
+  return l.done(l.where(negative, l.binary("mul.Tensor", x, l.in(1)), x));
 }
 
 LogicalResult lowerHardSigmoid(Lowering &l) {
@@ -75,12 +75,18 @@ LogicalResult lowerGelu(Lowering &l) {
 }
 
 /// x * sigmoid(alpha * x)
-LogicalResult lowerSwish(Lowering &l) {
+Value swish(Lowering &l, Value x) {
   double alpha = l.node.real("alpha", 1);
   if (alpha == 1)
-    return l.done(l.unary("silu", l.in(0)));
-  Value gate = l.unary("sigmoid", l.withReal("mul.Scalar", l.in(0), alpha));
-  return l.done(l.binary("mul.Tensor", l.in(0), gate));
+    return l.unary("silu", x);
+  Value gate = l.unary("sigmoid", l.withReal("mul.Scalar", x, alpha));
+  return l.binary("mul.Tensor", x, gate);
+}
+
+LogicalResult lowerSwish(Lowering &l) { return l.done(swish(l, l.in(0))); }
+
+LogicalResult lowerSwiGLU(Lowering &l) {
+  return l.done(l.binary("mul.Tensor", swish(l, l.in(0)), l.in(1)));
 }
 
 LogicalResult lowerSoftplus(Lowering &l) {
@@ -167,6 +173,7 @@ void addActivationHandlers(HandlerTable &table) {
   table["HardSigmoid"] = lowerHardSigmoid;
   table["Gelu"] = lowerGelu;
   table["Swish"] = lowerSwish;
+  table["SwiGLU"] = lowerSwiGLU;
   table["Softplus"] = lowerSoftplus;
   table["Softsign"] = lowerSoftsign;
   table["Shrink"] = lowerShrink;

@@ -62,18 +62,9 @@ Value convolution(Lowering &l, Value x, Value weight, Value bias,
 }
 
 LogicalResult lowerConv(Lowering &l) {
-  Value x = l.in(0), weight = l.in(1);
-  if (Lowering::rank(x) < 3 || Lowering::rank(x) > 5)
+  if (Lowering::rank(l.in(0)) < 3 || Lowering::rank(l.in(0)) > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  Window w = readWindow(l, Lowering::dims(x), l.outType().getShape(),
-                        Lowering::dims(weight).drop_front(2));
-  bool negative = llvm::any_of(w.before, [](int64_t pad) { return pad < 0; });
-  if (!w.symmetric() || negative) {
-    x = l.pad(x, withOuterAxes(w.before), withOuterAxes(w.after), 0.0);
-    w.before.assign(w.axes(), 0);
-  }
-  return l.done(convolution(l, x, weight, l.in(2), w, w.before, false,
-                            Dims(w.axes(), 0), l.outType()));
+  return l.done(convolve(l, l.in(0), l.in(1), l.in(2)));
 }
 
 /// The full transposed convolution has (in - 1) * stride + extent elements an
@@ -147,6 +138,19 @@ LogicalResult lowerCol2Im(Lowering &l) {
 }
 
 } // namespace
+
+Value convolve(Lowering &l, Value x, Value weight, Value bias) {
+  ArrayRef<int64_t> out = l.outType().getShape();
+  Window w = readWindow(l, Lowering::dims(x), out,
+                        Lowering::dims(weight).drop_front(2));
+  bool negative = llvm::any_of(w.before, [](int64_t pad) { return pad < 0; });
+  if (!w.symmetric() || negative) {
+    x = l.pad(x, withOuterAxes(w.before), withOuterAxes(w.after), 0.0);
+    w.before.assign(w.axes(), 0);
+  }
+  return convolution(l, x, weight, bias, w, w.before, false, Dims(w.axes(), 0),
+                     Lowering::tensor(out, Lowering::element(x)));
+}
 
 void addConvolutionHandlers(HandlerTable &table) {
   table["Conv"] = lowerConv;

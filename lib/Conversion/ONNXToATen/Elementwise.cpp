@@ -198,11 +198,20 @@ double largestFloat8(Type element) {
 
 /// Cast and CastLike: the target is the output's type.
 LogicalResult lowerCast(Lowering &l) {
-  Value x = l.in(0);
-  Type from = Lowering::element(x), to = l.outType().getElementType();
+  return l.done(convert(l, l.in(0), l.outType().getElementType()));
+}
+
+LogicalResult lowerBitCast(Lowering &l) {
+  return l.done(l.bitcast(l.in(0), l.outType().getElementType()));
+}
+
+} // namespace
+
+Value convert(Lowering &l, Value x, Type to) {
+  Type from = Lowering::element(x);
   double largest = largestFloat8(to);
   if (!largest || from == to)
-    return l.done(l.cast(x, to));
+    return l.cast(x, to);
   if (!isFloat(from) || largestFloat8(from))
     x = l.cast(x, l.f32());
   if (l.node.integer("saturate", 1)) {
@@ -214,14 +223,8 @@ LogicalResult lowerCast(Lowering &l) {
     x = l.call("masked_fill.Scalar", {x, beyond},
                {l.arg("value", std::nan(""))}, Lowering::typeOf(x));
   }
-  return l.done(l.cast(x, to));
+  return l.cast(x, to);
 }
-
-LogicalResult lowerBitCast(Lowering &l) {
-  return l.done(l.bitcast(l.in(0), l.outType().getElementType()));
-}
-
-} // namespace
 
 void addElementwiseHandlers(HandlerTable &table) {
   for (const Name &name : unaryNames)

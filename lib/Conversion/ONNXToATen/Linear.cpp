@@ -65,23 +65,6 @@ LogicalResult lowerDet(Lowering &l) {
   return l.done(l.call("det", {l.in(0)}, {}, l.outType()));
 }
 
-/// Integer matrices minus their zero points, multiplied in 32 bits.
-LogicalResult lowerMatMulInteger(Lowering &l) {
-  Type i32 = l.builder.getI32Type();
-  auto centred = [&](unsigned input, unsigned zero) {
-    Value x = l.cast(l.in(input), i32);
-    if (!l.has(zero))
-      return x;
-    Value point = l.cast(l.in(zero), i32);
-    // One zero point a row of A.
-    if (input == 0 && Lowering::rank(point) == 1 &&
-        Lowering::dims(point).front() > 1)
-      point = l.unsqueeze(point, 1);
-    return l.binary("sub.Tensor", x, point);
-  };
-  return l.done(l.matmul(centred(0, 2), centred(1, 3)));
-}
-
 } // namespace
 
 void addLinearHandlers(HandlerTable &table) {
@@ -89,7 +72,6 @@ void addLinearHandlers(HandlerTable &table) {
   table["Gemm"] = lowerGemm;
   table["Einsum"] = lowerEinsum;
   table["Det"] = lowerDet;
-  table["MatMulInteger"] = lowerMatMulInteger;
 }
 
 } // namespace hethub

@@ -197,6 +197,7 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
     addNormalizationHandlers(table);
     addPaddingHandlers(table);
     addPoolingHandlers(table);
+    addQuantizationHandlers(table);
     addRecurrentHandlers(table);
     addReductionHandlers(table);
     addResamplingHandlers(table);

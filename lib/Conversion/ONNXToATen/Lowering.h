@@ -226,6 +226,10 @@ bool isUnsigned(Type element, unsigned bits);
 /// that MLIR or LibTorch lacks.
 Type elementTypeOf(int64_t dataType, mlir::MLIRContext *context);
 
+/// ONNX's Cast: 8-bit floats saturate unless the node's attribute `saturate` is
+/// 0.
+Value convert(Lowering &l, Value x, Type to);
+
 using Handler = llvm::LogicalResult (*)(Lowering &);
 /// Handlers by operator name; the default domain's names stand alone, others as
 /// "domain.Name".
@@ -245,6 +249,7 @@ void addLossHandlers(HandlerTable &table);
 void addNormalizationHandlers(HandlerTable &table);
 void addPaddingHandlers(HandlerTable &table);
 void addPoolingHandlers(HandlerTable &table);
+void addQuantizationHandlers(HandlerTable &table);
 void addRecurrentHandlers(HandlerTable &table);
 void addReductionHandlers(HandlerTable &table);
 void addResamplingHandlers(HandlerTable &table);

@@ -86,12 +86,40 @@ LogicalResult lowerScatterND(Lowering &l) {
   return l.done(l.reshape(flat, dims));
 }
 
+/// Writes rows into a cache of [B, ..., S, ...] from a position of each batch
+/// entry on.
+LogicalResult lowerTensorScatter(Lowering &l) {
+  Value cache = l.data(0), update = l.data(1);
+  int64_t rank = Lowering::rank(cache), axis = l.axis("axis", -2, rank);
+  int64_t batch = Lowering::dims(cache)[0], size = Lowering::dims(cache)[axis];
+  int64_t rows = Lowering::dims(update)[axis];
+  // The axis of the rows goes next to the batch.
+  Dims order = iota(rank), inverse(rank);
+  order.erase(order.begin() + axis);
+  order.insert(order.begin() + 1, axis);
+  for (int64_t i = 0; i < rank; ++i)
+    inverse[order[i]] = i;
+  Value row = l.constantInts(iota(rows), {1, rows});
+  if (l.has(2))
+    row = l.binary("add.Tensor", row,
+                   l.reshape(l.cast(l.in(2), l.i64()), {batch, 1}));
+  if (l.node.string("mode", "linear") == "circular")
+    row = l.withInt("remainder.Scalar", row, size);
+  Value entry = l.constantInts(iota(batch), {batch, 1});
+  Value turned = l.permute(cache, order);
+  Value y = l.call("index_put",
+                   {turned, Values{entry, row}, l.permute(update, order)}, {},
+                   Lowering::typeOf(turned));
+  return l.done(l.permute(y, inverse));
+}
+
 } // namespace
 
 void addScatterHandlers(HandlerTable &table) {
   table["Scatter"] = lowerScatterElements;
   table["ScatterElements"] = lowerScatterElements;
   table["ScatterND"] = lowerScatterND;
+  table["TensorScatter"] = lowerTensorScatter;
 }
 
 } // namespace hethub

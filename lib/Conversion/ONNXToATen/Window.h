@@ -29,6 +29,10 @@ Window readWindow(Lowering &l, llvm::ArrayRef<int64_t> input,
 /// channels.
 Dims withOuterAxes(llvm::ArrayRef<int64_t> values);
 
+/// The convolution that the node's attributes describe, padded with zeros, of
+/// the element type of `x`.
+Value convolve(Lowering &l, Value x, Value weight, Value bias);
+
 } // namespace hethub
 
 #endif // HETHUB_LIB_CONVERSION_ONNXTOATEN_WINDOW_H
