@@ -1,12 +1,18 @@
-//===- hh-translate.cpp - between ONNX files and MLIR ---------------------===//
+//===- hh-translate.cpp - between ONNX files, MLIR and stage programs -----===//
 //
 //   hh-translate --import-onnx model.onnx [--dim batch=2]... [-o model.mlir]
-//   [--bytecode] hh-translate --import-onnx-list models.txt       one status
-//   line a model; also checks that text and bytecode
-//                                                    of each model read back as
-//                                                    the same module
+//     [--bytecode]
+//   hh-translate --import-onnx-list models.txt
+//     one status line a model; also checks that text and bytecode of each model
+//     read back as the same module
+//   hh-translate --emit-cpp lowered.mlir [--stage k]
+//   hh-translate --emit-program lowered.mlir [--stage k]
+//     a stage as C++, or as the text of its program file
 //===----------------------------------------------------------------------===//
 
+#include "EmitStage.h"
+
+#include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
@@ -38,6 +44,15 @@ static cl::opt<std::string>
              cl::desc("Import each ONNX file that this file lists, one path a "
                       "line, and check that it reads back"),
              cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    cppPath("emit-cpp", cl::desc("Write a stage of this lowered module as C++"),
+            cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string> programPath(
+    "emit-program",
+    cl::desc("Write a stage of this lowered module as program-file text"),
+    cl::value_desc("file"), cl::cat(category));
+static cl::opt<unsigned> stage("stage", cl::desc("Which stage to write"),
+                               cl::value_desc("k"), cl::cat(category));
 static cl::list<std::string>
     dims("dim", cl::desc("Fix a symbolic dim and fold what follows from it"),
          cl::value_desc("name=value"), cl::cat(category));
@@ -171,22 +186,43 @@ static int importOne(MLIRContext &context) {
   return 0;
 }
 
+static int emit(MLIRContext &context) {
+  StringRef path = cppPath.empty() ? programPath : cppPath;
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
+  std::string error;
+  auto output = openOutputFile(outputPath, &error);
+  if (!output) {
+    llvm::errs() << "error: " << error << "\n";
+    return 1;
+  }
+  if (!module ||
+      failed(emitStage(*module, stage, !cppPath.empty(), output->os())))
+    return 1;
+  output->keep();
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   registerAsmPrinterCLOptions();
   cl::ParseCommandLineOptions(argc, argv,
-                              "HetHub translator: ONNX files to MLIR\n");
+                              "HetHub translator: ONNX files to MLIR, lowered "
+                              "MLIR to stage programs\n");
   DialectRegistry registry;
-  registry.insert<func::FuncDialect, hethub::hh::HHDialect,
-                  hethub::ox::ONNXDialect>();
+  registry.insert<func::FuncDialect, hethub::aten::ATenDialect,
+                  hethub::hh::HHDialect, hethub::ox::ONNXDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
-  if (modelPath.empty() == listPath.empty()) {
-    llvm::errs() << "error: expected one of --import-onnx and "
-                    "--import-onnx-list\n";
+  int given = !modelPath.empty() + !listPath.empty() + !cppPath.empty() +
+              !programPath.empty();
+  if (given != 1) {
+    llvm::errs() << "error: expected one of --import-onnx, --import-onnx-list, "
+                    "--emit-cpp and --emit-program\n";
     return 1;
   }
+  if (!cppPath.empty() || !programPath.empty())
+    return emit(context);
   return modelPath.empty() ? importList(context) : importOne(context);
 }

@@ -14,6 +14,8 @@ project(stage_)"
 find_package(HetHubRuntime REQUIRED CONFIG)
 
 add_executable(stage main.cpp)
-target_link_libraries(stage PRIVATE HetHub::runtime)
-)";
+target_link_libraries(stage PRIVATE HetHub::)"
+     << (tables.stages(tables.stage()).device_kind() == "cuda" ? "runtime_cuda"
+                                                               : "runtime")
+     << ")\n";
 }

@@ -187,7 +187,20 @@ LogicalResult Emitter::call(aten::CallView view, StringRef indent,
 
   out << indent;
   if (op->getNumResults() == 1) {
-    out << "auto " << define(op->getResult(0)) << " = ";
+    Value result = op->getResult(0);
+    out << (members.contains(result) ? names[result] : "auto " + define(result))
+        << " = ";
+  } else if (llvm::any_of(op->getResults(), [&](Value value) {
+               return members.contains(value);
+             })) {
+    // Members are declared already; the others are not.
+    for (Value value : op->getResults())
+      if (!members.contains(value))
+        out << "at::Tensor " << define(value) << ";\n" << indent;
+    out << "std::tie(";
+    llvm::interleaveComma(op->getResults(), out,
+                          [&](Value value) { out << names[value]; });
+    out << ") = ";
   } else {
     out << "auto [";
     llvm::interleaveComma(op->getResults(), out,
@@ -282,6 +295,22 @@ LogicalResult Emitter::statements(Block &block, StringRef indent,
 // The two parts with code: weights and forward
 //===----------------------------------------------------------------------===//
 
+/// A name for what start-up makes of a parameter: the parameter's and the
+/// call's ("h_0_mlp_weight_transpose").
+static std::string startUpName(Value value) {
+  Operation *op = value.getDefiningOp();
+  aten::CallView call(op);
+  if (!call)
+    return valueName(value);
+  Value source = value;
+  while (Operation *defining = source.getDefiningOp()) {
+    if (isa<hh::GetParameterOp>(defining) || defining->getNumOperands() == 0)
+      break;
+    source = defining->getOperand(0);
+  }
+  return valueName(source) + "." + call.layout().name;
+}
+
 LogicalResult Emitter::weights(raw_ostream &out) {
   inWeights = true;
   llvm::StringMap<std::string> parameters;
@@ -317,15 +346,17 @@ LogicalResult Emitter::weights(raw_ostream &out) {
   });
   WalkResult walked = program.walk([&](hh::StartUpOp startUp) {
     Block &block = startUp.getBody().front();
+    ValueRange yielded = block.getTerminator()->getOperands();
+    for (Value value : yielded)
+      if (!members.contains(value)) {
+        std::string name = identifiers.unique(startUpName(value));
+        declare << "  at::Tensor " << name << ";\n";
+        member(value, name);
+      }
     if (failed(statements(block, "    ", compute)))
       return WalkResult::interrupt();
-    for (auto [result, value] : llvm::zip(
-             startUp.getResults(), block.getTerminator()->getOperands())) {
-      std::string name = identifiers.unique(valueName(value) + ".start_up");
-      declare << "  at::Tensor " << name << ";\n";
-      compute << "    " << name << " = " << use(value) << ";\n";
-      member(result, name);
-    }
+    for (auto [result, value] : llvm::zip(startUp.getResults(), yielded))
+      member(result, names[value]);
     return WalkResult::advance();
   });
   inWeights = false;

@@ -35,8 +35,8 @@ hh.program @stage_1(%mask: tensor<i1> {onnx.name = "mask", onnx.index = 0 : i64}
   %h = hh.recv on 0 from 0 : tensor<4x4xf32>
   // CHECK: hh.start_up -> tensor<4xf32> {
   %p = hh.start_up -> tensor<4xf32> {
-    // CHECK: hh.constant dense<1.000000e+00> : tensor<4xf32> : tensor<4xf32>
-    %c = hh.constant dense<1.0> : tensor<4xf32> : tensor<4xf32>
+    // CHECK: hh.constant dense<1.000000e+00> : tensor<4xf32>
+    %c = hh.constant dense<1.0> : tensor<4xf32>
     hh.yield %c : tensor<4xf32>
   }
   // CHECK: hh.if %{{.*}} : (tensor<i1>) -> tensor<4x4xf32> {

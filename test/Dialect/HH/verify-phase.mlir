@@ -14,6 +14,6 @@ module {
 
 func.func @main(%x: tensor<4xf32>) {
   // expected-error @+1 {{@main must hold onnx operations and parameters only, got: hh.constant}}
-  %0 = hh.constant dense<1.0> : tensor<4xf32> : tensor<4xf32>
+  %0 = hh.constant dense<1.0> : tensor<4xf32>
   return
 }

@@ -79,13 +79,6 @@ GetParameterOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   return success();
 }
 
-LogicalResult ConstantOp::verify() {
-  if (getValue().getShapedType() != getType())
-    return emitOpError("value must be of the result type, got: ")
-           << getValue().getShapedType();
-  return success();
-}
-
 /// Device type exists, at least one replica, arguments and results match the
 /// region.
 LogicalResult StageOp::verify() {

@@ -117,12 +117,11 @@ def HH_GetParameterOp : HH_Op<"get_parameter", [Pure, DeclareOpInterfaceMethods<
   let assemblyFormat = "$parameter attr-dict `:` type($result)";
 }
 
-def HH_ConstantOp : HH_Op<"constant", [Pure]> {
+def HH_ConstantOp : HH_Op<"constant", [Pure, AllTypesMatch<["value", "result"]>]> {
   let summary = "a small constant tensor of a lowered program";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$value attr-dict `:` type($result)";
-  let hasVerifier = 1;
+  let assemblyFormat = "$value attr-dict";
 }
 
 //===----------------------------------------------------------------------===//
