@@ -19,13 +19,15 @@ config.test_exec_root = os.path.join(config.hethub_build_dir, "test")
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "TMPDIR"])
 llvm_config.use_default_substitutions()
 
+# Expectations are written against plain text; %named-hh-opt is the tool as users have it.
+plain = ["--mlir-print-debuginfo=false", "--mlir-use-nameloc-as-prefix=false"]
 round_trip = ["--verify-roundtrip"] if os.environ.get("HETHUB_ROUND_TRIP") else []
 tools = [
-    ToolSubst("hh-opt", extra_args=round_trip, unresolved="ignore"),
-    ToolSubst("hh-translate", unresolved="ignore"),
-    ToolSubst("hh-compile", unresolved="ignore"),
-    ToolSubst("hh-plan", unresolved="ignore"),
-    ToolSubst("%python", command=config.hethub_python, unresolved="ignore"),
+    ToolSubst("hh-opt", extra_args=plain + round_trip, unresolved="fatal"),
+    ToolSubst("%named-hh-opt", command=os.path.join(config.hethub_tools_dir, "hh-opt"), unresolved="fatal"),
+    ToolSubst("hh-translate", unresolved="fatal"),
+    ToolSubst("hh-compile", unresolved="fatal"),
+    ToolSubst("%python", command=config.hethub_python, unresolved="fatal"),
 ]
 llvm_config.add_tool_substitutions(tools, [config.hethub_tools_dir, config.llvm_tools_dir])
 config.substitutions.append(("%source", config.hethub_source_dir))

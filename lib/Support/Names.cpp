@@ -25,14 +25,16 @@ Location makeNodeLoc(MLIRContext *context, StringRef node,
     SmallVector<Attribute> names;
     for (StringRef result : results)
       names.push_back(StringAttr::get(context, result));
-    // A fused location of one plain element would be simplified away; the metadata keeps it.
+    // A fused location of one plain element would be simplified away; the
+    // metadata keeps it.
     inner = FusedLoc::get(context, {inner}, ArrayAttr::get(context, names));
   }
   return NameLoc::get(name, inner);
 }
 
-/// The named location inside fusions and call sites that passes may have wrapped around it: the last one is the
-/// root of the pattern that made the operation.
+/// The named location inside fusions and call sites that passes may have
+/// wrapped around it: the last one is the root of the pattern that made the
+/// operation.
 static NameLoc findName(Location loc) {
   if (auto name = dyn_cast<NameLoc>(loc))
     return name;
@@ -74,8 +76,8 @@ std::string valueName(Value value) {
     return nodeName(argument.getLoc()).str();
   }
   auto result = cast<OpResult>(value);
-  if (auto name = result.getOwner()->getAttrOfType<FlatSymbolRefAttr>(
-          "parameter"))
+  if (auto name =
+          result.getOwner()->getAttrOfType<FlatSymbolRefAttr>("parameter"))
     return name.getValue().str();
   NameLoc name = findName(result.getLoc());
   if (!name)

@@ -11,11 +11,25 @@
 #include "hethub/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+
+/// Text between two steps must lose no name: locations are printed, and serve as names of values, unless the command
+/// line says otherwise.
+static void printNamesByDefault() {
+  mlir::registerAsmPrinterCLOptions();
+  auto &options = llvm::cl::getRegisteredOptions();
+  for (const char *name :
+       {"mlir-print-debuginfo", "mlir-use-nameloc-as-prefix"})
+    static_cast<llvm::cl::opt<bool> *>(options.lookup(name))
+        ->setInitialValue(true);
+}
 
 int main(int argc, char **argv) {
+  printNamesByDefault();
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, hethub::aten::ATenDialect,
                   hethub::hh::HHDialect, hethub::ox::ONNXDialect>();

@@ -1,5 +1,5 @@
-// Random models as MLIR text; one case of `operation` for each thing that cuts have
-// to get right.
+// Random models as MLIR text; one case of `operation` for each thing that cuts
+// have to get right.
 #include "RandomModel.h"
 
 #include <sstream>

@@ -36,9 +36,8 @@ struct DeviceType {
   double launchOverhead = 0;  ///< seconds for each kernel; 0 is a legal figure
   double hostBandwidth = 0;   ///< bytes/s of a copy between device and host
                               ///< memory; 0: the device is the host
-  std::string
-      profile; ///< Path of a profile.json; empty: none. Relative ones are
-               ///< looked for beside the cluster file.
+  std::string profile; ///< Path of a profile.json; empty: none. Relative ones
+                       ///< are looked for beside the cluster file.
   double emulatedSlowdown = 0; ///< Seconds become this many; 0: not emulated.
 
   /// Peak for `dtype`; where it is not stated, that of float32; 0 where neither

@@ -7,8 +7,9 @@
 
 namespace hethub {
 
-/// Prints diagnostics for people who know the model but not MLIR: "error: node 'fc1' (m.h.0.mlp): message", notes
-/// below it, locations that say nothing left out.
+/// Prints diagnostics for people who know the model but not MLIR: "error: node
+/// 'fc1' (m.h.0.mlp): message", notes below it, locations that say nothing left
+/// out.
 class ModelDiagnostics : public mlir::ScopedDiagnosticHandler {
 public:
   explicit ModelDiagnostics(mlir::MLIRContext *context);

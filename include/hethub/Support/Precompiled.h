@@ -1,4 +1,5 @@
-// Precompiled for every compiler library: the MLIR headers that nearly every file includes.
+// Precompiled for every compiler library: the MLIR headers that nearly every
+// file includes.
 #ifndef HETHUB_SUPPORT_PRECOMPILED_H
 #define HETHUB_SUPPORT_PRECOMPILED_H
 

@@ -129,7 +129,8 @@ LogicalResult lowerDepthToSpace(Lowering &l) {
   return l.done(l.reshape(y, {n, c, h * b, w * b}));
 }
 
-/// [N, C, H*b, W*b] -> [N, b*b*C, H, W], positions within a block before (DCR) or after (CRD) the channels.
+/// [N, C, H*b, W*b] -> [N, b*b*C, H, W], positions within a block before (DCR)
+/// or after (CRD) the channels.
 LogicalResult lowerSpaceToDepth(Lowering &l) {
   Value x = l.data(0);
   ArrayRef<int64_t> d = Lowering::dims(x);

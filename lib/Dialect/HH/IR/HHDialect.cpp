@@ -63,8 +63,7 @@ void StageOp::print(OpAsmPrinter &p) {
   p.printFunctionalType(getOperation());
   p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
-  p.printOptionalAttrDict((*this)->getAttrs(),
-                          {"index", "device", "replicas"});
+  p.printOptionalAttrDict((*this)->getAttrs(), {"index", "device", "replicas"});
 }
 
 ParseResult StageOp::parse(OpAsmParser &p, OperationState &result) {
@@ -76,16 +75,15 @@ ParseResult StageOp::parse(OpAsmParser &p, OperationState &result) {
   FunctionType type;
   if (p.parseInteger(index) || p.parseKeyword("on") || p.parseAttribute(device))
     return failure();
-  if (succeeded(p.parseOptionalKeyword("replicas")) &&
-      p.parseInteger(replicas))
+  if (succeeded(p.parseOptionalKeyword("replicas")) && p.parseInteger(replicas))
     return failure();
   SMLoc loc = p.getCurrentLocation();
   if (p.parseCommaSeparatedList(
           OpAsmParser::Delimiter::Paren,
           [&]() -> ParseResult {
-            return failure(
-                p.parseArgument(arguments.emplace_back()) || p.parseEqual() ||
-                p.parseOperand(operands.emplace_back()));
+            return failure(p.parseArgument(arguments.emplace_back()) ||
+                           p.parseEqual() ||
+                           p.parseOperand(operands.emplace_back()));
           }) ||
       p.parseColonType(type))
     return failure();

@@ -3,7 +3,8 @@
 //   onnx.Clip(%x, none, %high) {attributes} : (T, none, T) -> (T)
 //   onnx.If(%c) : (tensor<i1>) -> (T) then_branch {...} else_branch {...}
 //
-// `none` stands for an optional operand or result that is left out; trailing ones are not written.
+// `none` stands for an optional operand or result that is left out; trailing
+// ones are not written.
 //===----------------------------------------------------------------------===//
 
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
@@ -21,8 +22,8 @@ static constexpr StringLiteral resultSegments = "resultSegmentSizes";
 // Printing
 //===----------------------------------------------------------------------===//
 
-/// Spreads values over schema positions: null where a formal that is not variadic is left out. Gaps at the end are
-/// dropped.
+/// Spreads values over schema positions: null where a formal that is not
+/// variadic is left out. Gaps at the end are dropped.
 template <typename Range>
 static SmallVector<Value> withGaps(Range values, ArrayRef<int32_t> sizes,
                                    bool variadic) {
@@ -97,9 +98,10 @@ static ParseResult parseTypes(OpAsmParser &parser,
       });
 }
 
-/// Segment sizes from presence at schema positions: position k belongs to formal min(k, formals - 1).
-static ParseResult segment(OpAsmParser &parser, SMLoc loc,
-                           ArrayRef<Type> types, int formals, bool variadic,
+/// Segment sizes from presence at schema positions: position k belongs to
+/// formal min(k, formals - 1).
+static ParseResult segment(OpAsmParser &parser, SMLoc loc, ArrayRef<Type> types,
+                           int formals, bool variadic,
                            SmallVectorImpl<int32_t> &sizes) {
   sizes.assign(formals, 0);
   if (!variadic && static_cast<int>(types.size()) > formals)
@@ -148,8 +150,8 @@ ParseResult hethub::ox::parseNode(OpAsmParser &parser, OperationState &result,
     return parser.emitError(loc, "operator has no optional input to leave out");
   }
   if (layout.outputSegments) {
-    if (segment(parser, loc, outputTypes, layout.outputs,
-                layout.outputVariadic, sizes))
+    if (segment(parser, loc, outputTypes, layout.outputs, layout.outputVariadic,
+                sizes))
       return failure();
     result.addAttribute(resultSegments, builder.getDenseI32ArrayAttr(sizes));
   } else if (llvm::is_contained(outputTypes, Type())) {
@@ -162,7 +164,8 @@ ParseResult hethub::ox::parseNode(OpAsmParser &parser, OperationState &result,
   result.addTypes(outputTypes);
   if (parser.resolveOperands(operands, inputTypes, loc, result.operands))
     return failure();
-  // Without this, MLIR drops an inherent attribute of the wrong kind in silence.
+  // Without this, MLIR drops an inherent attribute of the wrong kind in
+  // silence.
   if (failed(result.name.verifyInherentAttrs(result.attributes, [&]() {
         return parser.emitError(loc) << "'" << result.name << "' op ";
       })))

@@ -10,7 +10,8 @@ namespace hethub::ox {
 
 static constexpr StringLiteral customName = "onnx.Custom";
 
-/// Spreads values over positions by segment sizes; without sizes, positions are as they stand.
+/// Spreads values over positions by segment sizes; without sizes, positions are
+/// as they stand.
 template <typename Range>
 static void spread(Operation *op, Range values, StringRef attribute,
                    bool variadic, SmallVectorImpl<Value> &positions) {

@@ -8,7 +8,8 @@
 
 namespace hethub::hh {
 
-/// Classes of operations that reach a similar share of a device's peak: the key of efficiency tables.
+/// Classes of operations that reach a similar share of a device's peak: the key
+/// of efficiency tables.
 enum class OpClass {
   View,        ///< no data moves: Reshape, Squeeze, Transpose without a copy
   Elementwise, ///< one pass over memory

@@ -26,14 +26,16 @@
 
 namespace hethub::hh {
 
-/// Marks an operation that was copied into a stage because that is cheaper than to send its result.
+/// Marks an operation that was copied into a stage because that is cheaper than
+/// to send its result.
 constexpr llvm::StringLiteral cloneAttrName = "hh.clone";
 /// The #hh.cost of an operation.
 constexpr llvm::StringLiteral costAttrName = "hh.cost";
 /// On stages and programs: predicted seconds of one microbatch on one replica.
 constexpr llvm::StringLiteral forwardSecondsAttrName = "hh.forward_seconds";
 
-/// Bytes of a value of a static tensor type; elements of less than a byte count as one. 0 for other types.
+/// Bytes of a value of a static tensor type; elements of less than a byte count
+/// as one. 0 for other types.
 int64_t byteSize(mlir::Type type);
 
 } // namespace hethub::hh

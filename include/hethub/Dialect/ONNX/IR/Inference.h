@@ -40,7 +40,8 @@ public:
   std::optional<llvm::SmallVector<std::optional<int64_t>>>
   knownValues(mlir::Value value) const;
 
-  /// Must be called before an operation is erased: another one may get its place in memory.
+  /// Must be called before an operation is erased: another one may get its
+  /// place in memory.
   void forget(mlir::Operation *op);
 
   /// Implementation detail, public for the adapter.

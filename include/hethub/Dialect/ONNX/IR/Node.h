@@ -1,7 +1,8 @@
 //===- Node.h - an onnx operation as ONNX sees it --------------*- C++ -*-===//
 //
-// A view of any onnx.* operation by schema positions: inputs and outputs with their gaps, attributes and sub-graphs
-// by name. Works for all operators alike and needs no operator header.
+// A view of any onnx.* operation by schema positions: inputs and outputs with
+// their gaps, attributes and sub-graphs by name. Works for all operators alike
+// and needs no operator header.
 //===----------------------------------------------------------------------===//
 
 #ifndef HETHUB_DIALECT_ONNX_IR_NODE_H
@@ -32,7 +33,8 @@ public:
     return position < outputs.size() ? outputs[position] : nullptr;
   }
 
-  /// An attribute by its ONNX name; null where it is not set. Defaults are the caller's.
+  /// An attribute by its ONNX name; null where it is not set. Defaults are the
+  /// caller's.
   mlir::Attribute attribute(llvm::StringRef name) const;
   int64_t integer(llvm::StringRef name, int64_t fallback) const;
   double real(llvm::StringRef name, double fallback) const;

@@ -1,7 +1,8 @@
 //===- ONNXDialect.h - the onnx dialect without its operators --*- C++ -*-===//
 //
-// What passes need that treat nodes alike: dialect, types, the layout of a node. The header of all operators
-// (ONNXOps.h, 66,000 generated lines) is only for code that names operator classes.
+// What passes need that treat nodes alike: dialect, types, the layout of a
+// node. The header of all operators (ONNXOps.h, 66,000 generated lines) is only
+// for code that names operator classes.
 //===----------------------------------------------------------------------===//
 
 #ifndef HETHUB_DIALECT_ONNX_IR_ONNXDIALECT_H
@@ -20,8 +21,9 @@
 
 namespace hethub::ox {
 
-/// How the formal inputs and outputs of a schema map to operands and results. A variadic formal is always the last.
-/// Where `inputSegments` holds, an AttrSizedOperandSegments attribute stores which formals are present.
+/// How the formal inputs and outputs of a schema map to operands and results. A
+/// variadic formal is always the last. Where `inputSegments` holds, an
+/// AttrSizedOperandSegments attribute stores which formals are present.
 struct NodeLayout {
   const char *name;   ///< operator name in ONNX
   const char *domain; ///< "" or "ai.onnx.ml"
@@ -41,9 +43,11 @@ mlir::ParseResult parseNode(mlir::OpAsmParser &parser,
                             const NodeLayout &layout);
 void printNode(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                const NodeLayout &layout);
-/// Checks attributes and types against the operator's schema and its own inference function.
+/// Checks attributes and types against the operator's schema and its own
+/// inference function.
 llvm::LogicalResult verifyNode(mlir::Operation *op);
-/// The work of one execution, by operator class; see lib/Dialect/ONNX/IR/Work.cpp.
+/// The work of one execution, by operator class; see
+/// lib/Dialect/ONNX/IR/Work.cpp.
 hh::OpWork workOf(mlir::Operation *op);
 
 } // namespace hethub::ox
