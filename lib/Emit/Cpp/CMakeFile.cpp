@@ -17,5 +17,8 @@ add_executable(stage main.cpp)
 target_link_libraries(stage PRIVATE HetHub::)"
      << (tables.stages(tables.stage()).device_kind() == "cuda" ? "runtime_cuda"
                                                                : "runtime")
-     << ")\n";
+     << R"()
+# All it does is call LibTorch: optimising more takes build time and gains none.
+target_compile_options(stage PRIVATE -O1)
+)";
 }
