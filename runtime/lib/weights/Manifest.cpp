@@ -138,8 +138,8 @@ at::Tensor WeightsFile::get(const std::string &name, at::ScalarType dtype,
         data, shape, [mapping = file.mapping](void *) {}, options);
   } else {
     tensor = at::empty(shape, options);
-    std::memcpy(tensor.mutable_data_ptr(), data,
-                static_cast<size_t>(entry.length));
+    file.mapping->copyAndRelease(tensor.mutable_data_ptr(), entry.offset,
+                                 entry.length);
   }
   return tensor.to(device_);
 }

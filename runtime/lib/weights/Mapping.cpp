@@ -3,6 +3,7 @@
 #include "Mapping.h"
 #include "hethub/runtime/Error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -35,6 +36,24 @@ Mapping::Mapping(const std::string &path, int64_t begin, int64_t end) {
 Mapping::~Mapping() {
   if (address_)
     munmap(address_, length_);
+}
+
+void Mapping::copyAndRelease(void *target, int64_t offset,
+                             int64_t length) const {
+  constexpr int64_t piece = int64_t{8} << 20;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (int64_t done = 0; done < length; done += piece) {
+    char *source = at(offset + done);
+    int64_t bytes = std::min(piece, length - done);
+    std::memcpy(static_cast<char *>(target) + done, source,
+                static_cast<size_t>(bytes));
+    // Whole pages inside the range only: the others hold bytes of neighbours.
+    uintptr_t begin = (reinterpret_cast<uintptr_t>(source) + page - 1) / page;
+    uintptr_t end = (reinterpret_cast<uintptr_t>(source) + bytes) / page;
+    if (begin < end)
+      madvise(reinterpret_cast<void *>(begin * page), (end - begin) * page,
+              MADV_DONTNEED);
+  }
 }
 
 int64_t hethub::runtime::fileSize(const std::string &path) {

@@ -18,6 +18,10 @@ public:
   /// Address of byte `offset` of the file.
   char *at(int64_t offset) const { return address_ + (offset - start_); }
 
+  /// Copies `length` bytes from byte `offset` of the file and lets go of the
+  /// pages that were read, so that a copied weight is not resident twice.
+  void copyAndRelease(void *target, int64_t offset, int64_t length) const;
+
 private:
   char *address_ = nullptr;
   int64_t start_ = 0; ///< offset of the first mapped page
