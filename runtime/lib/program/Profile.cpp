@@ -3,10 +3,10 @@
 #include "Profile.h"
 #include "Specification.h"
 #include "hethub/runtime/Error.h"
+#include "run/ComputeSettings.h"
 #include "run/Inputs.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/normal.h>
 #include <ATen/ops/zeros.h>
@@ -53,7 +53,7 @@ std::string hethub::runtime::profileProgram(
     runtime::fail("a profile needs a program of one stage, got: ",
                   program->stages_size());
   c10::InferenceMode inference;
-  at::set_num_threads(threads);
+  applyComputeSettings(threads);
   StageSpec spec = specificationOf(*program);
   WeightsFile weights(weightsPath);
   Interpreter interpreter(program);

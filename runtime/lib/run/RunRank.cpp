@@ -1,12 +1,12 @@
 // One rank of a run.
 #include "RunRank.h"
+#include "ComputeSettings.h"
 #include "comm/Agreement.h"
 #include "comm/ChannelComms.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Weights.h"
 #include "run/Inputs.h"
 
-#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
 #include <cstdlib>
@@ -39,9 +39,9 @@ RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
                                   const std::string &weightsPath,
                                   const Connection &connection,
                                   Outputs &outputs, Trace *trace) {
-  // Both are properties of a thread.
+  // A property of the thread.
   c10::InferenceMode inference;
-  at::set_num_threads(options.threads);
+  applyComputeSettings(options.threads);
 
   Place place = placeOf(spec, rank);
   RunStats stats;
