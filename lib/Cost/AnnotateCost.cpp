@@ -9,6 +9,7 @@
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
 #include "hethub/Dialect/ONNX/IR/Work.h"
 #include "hethub/Support/Names.h"
+#include "hethub/Support/OpenDims.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -24,45 +25,6 @@ namespace hethub::cost {
 using namespace mlir;
 using namespace hethub;
 using namespace hethub::cost;
-
-//===----------------------------------------------------------------------===//
-// Open dimensions
-//===----------------------------------------------------------------------===//
-
-/// One error that names every dimension of the inputs that has no size yet, a
-/// nameless one by its input and axis as --dim takes it.
-static LogicalResult requireFixedDims(func::FuncOp function) {
-  llvm::SetVector<StringRef> names;
-  for (BlockArgument input : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(input.getType());
-    if (!type || type.hasStaticShape())
-      continue;
-    auto dims =
-        function.getArgAttrOfType<ArrayAttr>(input.getArgNumber(), "onnx.dims");
-    for (auto [axis, size] : llvm::enumerate(type.getShape())) {
-      if (!ShapedType::isDynamic(size))
-        continue;
-      auto name = dims && axis < dims.size() ? dyn_cast<StringAttr>(dims[axis])
-                                             : StringAttr();
-      if (!name || name.empty())
-        name = StringAttr::get(function.getContext(),
-                               valueName(input) + "[" + Twine(axis) + "]");
-      names.insert(name.getValue());
-    }
-  }
-  if (names.empty())
-    return success();
-  bool one = names.size() == 1;
-  auto error =
-      function.emitError(one ? "symbolic dimension " : "symbolic dimensions ");
-  llvm::interleave(
-      names, [&](StringRef name) { error << "'" << name << "'"; },
-      [&] { error << ", "; });
-  error << (one ? " has" : " have") << " no size: give";
-  for (StringRef name : names)
-    error << " --dim " << name << "=N";
-  return error;
-}
 
 /// Four digits: more than the model is worth, and legible.
 static double rounded(double seconds) {

@@ -6,11 +6,20 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <thread>
 
 using namespace hethub::runtime;
 
 int64_t hethub::runtime::maxResidentBytes() {
+  // getrusage would also count what the process was before exec: a copy of the
+  // launcher, which may be far larger than a rank.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0)
+      return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;

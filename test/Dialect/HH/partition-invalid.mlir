@@ -16,7 +16,7 @@ module {
 // -----
 
 hh.device_type @d kind "cpu" count 2 memory 100000
-// expected-error @+1 {{to plan stages all dimensions must be fixed, got: dimension 'batch' of input 'x' (fix it with --dim batch=VALUE)}}
+// expected-error @+1 {{symbolic dimension 'batch' has no size: give --dim batch=N}}
 func.func @main(%x: tensor<?x4xf32> {onnx.name = "x", onnx.dims = ["batch", ""]}) {
   return
 }
@@ -24,7 +24,7 @@ func.func @main(%x: tensor<?x4xf32> {onnx.name = "x", onnx.dims = ["batch", ""]}
 // -----
 
 hh.device_type @d kind "cpu" count 2 memory 100000
-// expected-error @+1 {{to plan stages all dimensions must be fixed, got: axis 0 of input 'x' without a size}}
+// expected-error @+1 {{symbolic dimension 'x[0]' has no size: give --dim x[0]=N}}
 func.func @main(%x: tensor<?x4xf32> {onnx.name = "x"}) {
   return
 }

@@ -4,6 +4,7 @@
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Support/Names.h"
+#include "hethub/Support/OpenDims.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -14,33 +15,6 @@
 using namespace mlir;
 using namespace hethub;
 using namespace hethub::hh;
-
-/// Refuses a dimension that has no size yet, by the model's name for it.
-static LogicalResult requireFixedDims(func::FuncOp function) {
-  for (BlockArgument input : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(input.getType());
-    if (!type || type.hasStaticShape())
-      continue;
-    auto dims =
-        function.getArgAttrOfType<ArrayAttr>(input.getArgNumber(), "onnx.dims");
-    for (auto [axis, size] : llvm::enumerate(type.getShape())) {
-      if (!ShapedType::isDynamic(size))
-        continue;
-      StringRef dim;
-      if (dims && axis < dims.size())
-        if (auto name = dyn_cast<StringAttr>(dims[axis]))
-          dim = name.getValue();
-      auto error = function.emitError("to plan stages all dimensions must be "
-                                      "fixed, got: ");
-      if (dim.empty())
-        return error << "axis " << axis << " of input '" << valueName(input)
-                     << "' without a size";
-      return error << "dimension '" << dim << "' of input '" << valueName(input)
-                   << "' (fix it with --dim " << dim << "=VALUE)";
-    }
-  }
-  return success();
-}
 
 /// Program order, but clones right before their first reader: what is computed
 /// at the top and read at the end would otherwise tie early stages to late
