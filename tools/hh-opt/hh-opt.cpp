@@ -17,8 +17,8 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 
-/// Text between two steps must lose no name: locations are printed, and serve as names of values, unless the command
-/// line says otherwise.
+/// Text between two steps must lose no name: locations are printed, and serve
+/// as names of values, unless the command line says otherwise.
 static void printNamesByDefault() {
   mlir::registerAsmPrinterCLOptions();
   auto &options = llvm::cl::getRegisteredOptions();
