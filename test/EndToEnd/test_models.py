@@ -96,7 +96,7 @@ def test_program_files(spec: str, split: str, tmp_path: Path) -> None:
     oracle.assert_same_bits(outputs, first)
 
 
-CPP_SPLITS = [(m.spec, split, m.wide or not (m.cpp and split == "2types")) for m in MODELS for split in ("1", "2types")]
+CPP_SPLITS = [(m.spec, split, m.wide or not (m.cpp and split == "2types")) for m in MODELS for split in SPLITS]
 
 
 @pytest.mark.parametrize(
