@@ -12,6 +12,7 @@
 #include "hethub/Conversion/ONNXToATen/Passes.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Support/EraseDead.h"
 #include "hethub/Support/Names.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -172,17 +173,6 @@ void FunctionLowering::lowerBlock(Block &block) {
   }
 }
 
-/// Shapes and axes that handlers read as constants have no use left.
-void eraseDead(Region &region) {
-  for (Block &block : region)
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-      for (Region &inner : op.getRegions())
-        eraseDead(inner);
-      if (isOpTriviallyDead(&op))
-        op.erase();
-    }
-}
-
 struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
   LogicalResult initialize(MLIRContext *) override {
     addActivationHandlers(table);
@@ -219,6 +209,7 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
       for (Region &region : (*copy)->getRegions()) {
         for (Block &block : region)
           lowering.lowerBlock(block);
+        // Shapes and axes that handlers read as constants have no use left.
         eraseDead(region);
         if (lowering.refusals.empty())
           makeLayoutIndependent(region);

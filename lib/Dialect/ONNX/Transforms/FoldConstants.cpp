@@ -3,6 +3,7 @@
 #include "Evaluate.h"
 #include "InferFunction.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Support/EraseDead.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -205,17 +206,6 @@ private:
 
   int64_t maxElements;
 };
-
-/// Operations without a use that nothing observes, last ones first.
-void eraseDead(Region &region) {
-  for (Block &block : region)
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-      for (Region &inner : op.getRegions())
-        eraseDead(inner);
-      if (isOpTriviallyDead(&op))
-        op.erase();
-    }
-}
 
 struct FoldConstants : impl::FoldConstantsBase<FoldConstants> {
   using FoldConstantsBase::FoldConstantsBase;
