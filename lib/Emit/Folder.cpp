@@ -106,6 +106,21 @@ scheduleText(const std::vector<std::unique_ptr<StageProgram>> &programs) {
       .str();
 }
 
+static LogicalResult addPlan(ModuleOp module, FolderWriter &writer) {
+  auto plan = hh::planJSON(module);
+  if (!plan)
+    return module.emitError("module must hold an hh.plan: run hh-partition");
+  return writer.file("plan.json", llvm::formatv("{0:2}\n", *plan).str());
+}
+
+LogicalResult writePlan(ModuleOp module, StringRef folder) {
+  FolderWriter writer(module, folder);
+  if (failed(writer.directory("")) || failed(addPlan(module, writer)))
+    return failure();
+  writer.commit();
+  return success();
+}
+
 LogicalResult writeFolder(ModuleOp module, const ModelInfo &model,
                           StringRef folder, const FolderOptions &options) {
   std::vector<std::unique_ptr<StageProgram>> programs;
@@ -127,9 +142,8 @@ LogicalResult writeFolder(ModuleOp module, const ModelInfo &model,
   FolderWriter writer(module, folder);
   if (failed(writer.directory("")))
     return failure();
-  if (auto plan = hh::planJSON(module))
-    if (failed(writer.file("plan.json", llvm::formatv("{0:2}\n", *plan).str())))
-      return failure();
+  if (hh::planJSON(module) && failed(addPlan(module, writer)))
+    return failure();
   if (failed(writer.file("schedule.json", scheduleText(programs))))
     return failure();
   for (auto [index, text] : llvm::enumerate(texts)) {

@@ -12,12 +12,13 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace hethub;
@@ -69,9 +70,8 @@ static cl::opt<std::string> output("o", cl::desc("output folder"),
                                    cl::value_desc("OUT"), cl::Required,
                                    cl::cat(category));
 
-/// Size of axis 0 that all batched inputs share; 0 where the model has none. An
-/// input is batched when it has a first axis and, where the model names its
-/// dimensions, that axis has the name that the first input's has.
+/// Size of axis 0 that all inputs with a first axis share; 0 where they differ
+/// or there are none: then a run does not split its inputs.
 static int64_t batchSize(func::FuncOp main) {
   int64_t size = 0;
   for (Type type : main.getArgumentTypes()) {
@@ -85,32 +85,17 @@ static int64_t batchSize(func::FuncOp main) {
   return size;
 }
 
-static LogicalResult writePlan(ModuleOp module) {
-  auto plan = hh::planJSON(module);
-  if (!plan)
-    return module.emitError("module must hold an hh.plan");
-  if (std::error_code error = llvm::sys::fs::create_directories(output))
-    return module.emitError("cannot create ")
-           << output << ": " << error.message();
-  std::string path = output + "/plan.json";
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (error)
-    return module.emitError("cannot write ") << path << ": " << error.message();
-  os << llvm::formatv("{0:2}\n", *plan);
-  return success();
-}
-
 static LogicalResult saveIR(ModuleOp module) {
   if (irFile.empty())
     return success();
-  std::error_code error;
-  llvm::raw_fd_ostream os(irFile, error);
-  if (error)
-    return module.emitError("cannot write ")
-           << irFile << ": " << error.message();
-  module.print(os, OpPrintingFlags().enableDebugInfo().printNameLocAsPrefix());
-  os << "\n";
+  std::string error;
+  auto file = openOutputFile(irFile, &error);
+  if (!file)
+    return module.emitError() << error;
+  module.print(file->os(),
+               OpPrintingFlags().enableDebugInfo().printNameLocAsPrefix());
+  file->os() << "\n";
+  file->keep();
   return success();
 }
 
@@ -146,7 +131,8 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
     if (auto plan = hh::planJSON(*module))
       llvm::outs() << llvm::formatv("{0:2}\n", *plan);
   if (planOnly)
-    return failure(failed(saveIR(*module)) || failed(writePlan(*module)));
+    return failure(failed(saveIR(*module)) ||
+                   failed(emit::writePlan(*module, output)));
 
   PassManager lower(&context);
   if (failed(applyPassManagerCLOptions(lower)))

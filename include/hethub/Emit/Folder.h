@@ -16,6 +16,9 @@ struct FolderOptions {
       false; ///< stage_K/weights.safetensors holds all parameters
 };
 
+/// Writes `folder`/plan.json alone, from the module's hh.plan.
+llvm::LogicalResult writePlan(mlir::ModuleOp module, llvm::StringRef folder);
+
 /// Writes plan.json, schedule.json and, for each stage, stage_K/ with its
 /// programs and its weights manifest. All text is made before the first file is
 /// written; when a write fails, everything written so far is removed.

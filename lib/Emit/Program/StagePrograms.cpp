@@ -5,6 +5,8 @@
 #include "hethub.pb.h"
 #include "hethub/Dialect/ATen/IR/Call.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Dialect/HH/Transforms/ScheduleTable.h"
 #include "hethub/Emit/Program/Origins.h"
 #include "hethub/Emit/Program/Types.h"
 #include "hethub/Support/Names.h"
@@ -314,79 +316,63 @@ LogicalResult ProgramBuilder::build() {
   return success();
 }
 
-/// Seconds of one forward of a stage, as the plan predicts; 0 without a plan.
-static double plannedForwardSeconds(ModuleOp module, unsigned stage) {
-  for (auto plan : module.getOps<hh::PlanOp>())
-    if (auto stages = plan.getFigures().getAs<ArrayAttr>("stages"))
-      if (stage < stages.size())
-        if (auto figures = dyn_cast<DictionaryAttr>(stages[stage]))
-          if (auto seconds = figures.getAs<FloatAttr>("forward_seconds"))
-            return seconds.getValueAsDouble();
-  return 0;
-}
-
 /// All stages of the plan, with device kinds and what is to be emulated.
-static void addStages(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
-                      StageProgram &out) {
+static void addStages(const cluster::Cluster &cluster,
+                      ArrayRef<hh::ProgramOp> programs, StageProgram &out) {
   for (hh::ProgramOp program : programs) {
+    // The verifier of hh.program makes sure of the device type.
+    const cluster::DeviceType &type =
+        cluster.types[*cluster.find(program.getDevice())];
     Stage *stage = out.add_stages();
-    stage->set_device_type(program.getDevice().str());
+    stage->set_device_type(type.name);
+    stage->set_device_kind(type.kind);
     stage->set_replicas(program.getReplicas());
-    auto device = SymbolTable::lookupNearestSymbolFrom<hh::DeviceTypeOp>(
-        program, program.getDeviceAttr());
-    stage->set_device_kind(device.getKind().str());
-    if (!device.getEmulatedSlowdown())
+    if (!(type.emulatedSlowdown > 0))
       continue;
     // The plan's times are those of the emulated device.
-    double slowdown = device.getEmulatedSlowdown()->convertToDouble();
-    stage->set_emulated_slowdown(slowdown);
-    stage->set_profiled_forward_s(
-        plannedForwardSeconds(module, program.getStage()) / slowdown);
+    stage->set_emulated_slowdown(type.emulatedSlowdown);
+    if (auto seconds =
+            program->getAttrOfType<FloatAttr>(hh::forwardSecondsAttrName))
+      stage->set_profiled_forward_s(seconds.getValueAsDouble() /
+                                    type.emulatedSlowdown);
   }
 }
 
 /// Channels over a link that the cluster file wants emulated get its figures.
-static void addEmulatedLinks(ModuleOp module, ArrayRef<hh::ProgramOp> programs,
+static void addEmulatedLinks(const cluster::Cluster &cluster,
+                             ArrayRef<hh::ProgramOp> programs,
                              StageProgram &out) {
+  auto typeOf = [&](hh::ProgramOp program) {
+    return *cluster.find(program.getDevice());
+  };
   for (Channel &channel : *out.mutable_channels()) {
-    hh::ProgramOp sender = programs[channel.from_stage()];
-    hh::ProgramOp receiver = programs[channel.to_stage()];
-    StringRef from = sender.getDevice(), to = receiver.getDevice();
-    for (auto link : module.getOps<hh::LinkOp>()) {
-      bool joins = (link.getFrom() == from && link.getTo() == to) ||
-                   (link.getFrom() == to && link.getTo() == from);
-      if (!joins || !link.getEmulated())
-        continue;
-      channel.set_emulated_latency_s(link.getLatency().convertToDouble());
-      channel.set_emulated_bytes_per_s(link.getBandwidth().convertToDouble());
-    }
+    cluster::Link link = cluster.link(typeOf(programs[channel.from_stage()]),
+                                      typeOf(programs[channel.to_stage()]));
+    if (!link.emulated)
+      continue;
+    channel.set_emulated_latency_s(link.latency);
+    channel.set_emulated_bytes_per_s(link.bandwidth);
   }
 }
 
-/// The rows of one stage, from the module's schedule table.
-static LogicalResult addSchedule(ModuleOp module, StageProgram &out) {
-  auto tables = module.getOps<hh::ScheduleOp>();
-  if (tables.empty())
-    return module.emitError("module must hold an hh.schedule: run hh-schedule");
-  hh::ScheduleOp table = *tables.begin();
+/// The rows of one stage, from the schedule of all.
+static void addSchedule(const simulator::Schedule &table, StageProgram &out) {
   Schedule *schedule = out.mutable_schedule();
-  schedule->set_per_microbatch(!table.getMicrobatches());
-  schedule->set_microbatches(table.getMicrobatches().value_or(1));
-  for (ArrayRef<int64_t> rest = table.getRows(); !rest.empty();
-       rest = rest.drop_front(hh::ScheduleOp::columns)) {
-    if (rest[0] != out.stage())
+  schedule->set_per_microbatch(table.perMicrobatch);
+  schedule->set_microbatches(table.microbatches);
+  for (const simulator::Row &from : table.rows) {
+    if (from.stage != out.stage())
       continue;
     ScheduleRow *row = schedule->add_rows();
-    row->set_stage(rest[0]);
-    row->set_replica(rest[1]);
-    row->set_action(static_cast<Action>(rest[2]));
-    row->set_microbatch(rest[3]);
-    row->set_peer_stage(rest[4]);
-    row->set_peer_replica(rest[5]);
-    row->set_channel(rest[6]);
-    row->set_bytes(rest[7]);
+    row->set_stage(from.stage);
+    row->set_replica(from.replica);
+    row->set_action(static_cast<Action>(from.action));
+    row->set_microbatch(from.microbatch);
+    row->set_peer_stage(from.peerStage);
+    row->set_peer_replica(from.peerReplica);
+    row->set_channel(from.channel);
+    row->set_bytes(from.bytes);
   }
-  return success();
 }
 
 LogicalResult
@@ -398,6 +384,8 @@ buildStagePrograms(ModuleOp module, const ModelInfo &model,
   });
   if (ops.empty())
     return module.emitError("module must hold at least one hh.program");
+  std::optional<simulator::Schedule> schedule = hh::readSchedule(module);
+  cluster::Cluster cluster = hh::readCluster(module);
   OriginTable origins(module);
   for (auto [index, op] : llvm::enumerate(ops)) {
     if (op.getStage() != index)
@@ -408,10 +396,12 @@ buildStagePrograms(ModuleOp module, const ModelInfo &model,
     program->set_microbatch_axis_size(model.microbatchAxisSize);
     if (failed(ProgramBuilder(op, origins, *program).build()))
       return failure();
-    addStages(module, ops, *program);
-    addEmulatedLinks(module, ops, *program);
-    if (failed(addSchedule(module, *program)))
-      return failure();
+    if (!schedule)
+      return module.emitError(
+          "module must hold an hh.schedule: run hh-schedule");
+    addStages(cluster, ops, *program);
+    addEmulatedLinks(cluster, ops, *program);
+    addSchedule(*schedule, *program);
     programs.push_back(std::move(program));
   }
   llvm::SHA256 hash;
