@@ -41,6 +41,7 @@ public:
       Stage stage;
       stage.replicas = request.replicas;
       stage.tensorParallel = request.tensorParallel;
+      stage.recompute = request.recompute;
       if (std::optional<unsigned> type = cluster.find(request.deviceType)) {
         stage.deviceType = *type;
         used[*type] += uint64_t(request.replicas) * request.tensorParallel;

@@ -1,6 +1,6 @@
 // The figures of a given plan: times, messages, microbatches in flight, memory,
 // step time.
-#include "hethub/Planner/Plan.h"
+#include "StageCosts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,27 +9,25 @@ using namespace llvm;
 
 namespace hethub::planner {
 
-static int64_t memoryLimitOf(const cluster::Cluster &cluster,
-                             const Options &options, unsigned type) {
-  if (type < options.memoryLimits.size() && options.memoryLimits[type] > 0)
-    return options.memoryLimits[type];
-  return cluster.types[type].memoryBytes;
-}
-
-static void costCompute(const Graph &graph, const Options &options,
-                        Stage &stage) {
+static void costCompute(const Graph &graph, const cluster::Cluster &cluster,
+                        const Options &options, Stage &stage) {
   stage.forwardSeconds = stage.backwardSeconds = 0;
   stage.parameterBytes = stage.activationBytes = stage.workspaceBytes = 0;
   for (unsigned index : stage.nodes) {
-    const Node &node = graph.nodes[index];
-    stage.forwardSeconds += node.forwardSeconds[stage.deviceType];
-    stage.parameterBytes += node.parameterBytes;
-    stage.workspaceBytes = std::max(stage.workspaceBytes, node.workspaceBytes);
-    if (!options.training)
-      continue;
-    if (!node.backwardSeconds.empty())
-      stage.backwardSeconds += node.backwardSeconds[stage.deviceType];
-    stage.activationBytes += node.activationBytes;
+    NodeCosts costs = costNode(graph.nodes[index], cluster, options,
+                               stage.deviceType, stage.tensorParallel);
+    stage.forwardSeconds += costs.forwardSeconds;
+    stage.backwardSeconds += costs.backwardSeconds;
+    stage.parameterBytes += costs.parameterBytes;
+    stage.activationBytes += costs.activationBytes;
+    stage.workspaceBytes = std::max(stage.workspaceBytes, costs.workspaceBytes);
+  }
+  if (stage.recompute) {
+    // The stage's inputs are kept (costMessages); all else exists for the one
+    // microbatch whose backward pass runs.
+    stage.backwardSeconds += stage.forwardSeconds;
+    stage.workspaceBytes += stage.activationBytes;
+    stage.activationBytes = 0;
   }
 }
 
@@ -62,6 +60,8 @@ static void costMessages(const Graph &graph, const cluster::Cluster &cluster,
       stage.receiveSeconds += message.seconds;
       if (!message.cloned)
         stage.receiveBytes += message.bytes;
+      if (stage.recompute)
+        stage.activationBytes += message.bytes;
       plan.messages.push_back(message);
     }
   }
@@ -73,6 +73,7 @@ static void costMessages(const Graph &graph, const cluster::Cluster &cluster,
 void costPlan(const Graph &graph, const cluster::Cluster &cluster,
               const Options &options, Plan &plan) {
   plan.microbatches = options.microbatches;
+  plan.microbatchSize = options.microbatchSize;
   plan.training = options.training;
   std::vector<unsigned> stageOf(graph.nodes.size(), 0);
   for (unsigned index = 0; index < plan.stages.size(); ++index) {
@@ -82,7 +83,7 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
       stageOf[node] = index;
     stage.receiveSeconds = 0;
     stage.receiveBytes = 0;
-    costCompute(graph, options, stage);
+    costCompute(graph, cluster, options, stage);
   }
   costMessages(graph, cluster, stageOf, plan);
 
@@ -94,38 +95,46 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
     std::sort(users.begin(), users.end());
     users.erase(std::unique(users.begin(), users.end()), users.end());
     for (unsigned stage : users)
-      plan.stages[stage].parameterBytes += parameter.bytes;
+      plan.stages[stage].parameterBytes +=
+          sharedBytes(graph, parameter, plan.stages[stage].tensorParallel);
   }
 
-  // T = sum(f + b) + 2 sum c + (m - 1) max(f + b); inference sends forward
-  // only.
-  double sum = 0;
+  // T = sum(f + b) + 2 sum c + max((ceil(m / r) - 1) (f + b) + once a step);
+  // inference sends forward only.
+  double sum = 0, steady = 0;
   plan.bottleneckSeconds = 0;
-  for (const Stage &stage : plan.stages) {
+  for (Stage &stage : plan.stages) {
+    stage.allReduceSeconds = stage.optimizerSeconds = 0;
+    if (options.training) {
+      stage.allReduceSeconds = gradientSumSeconds(
+          cluster, stage.deviceType, stage.replicas, stage.parameterBytes);
+      stage.optimizerSeconds = optimizerSeconds(
+          cluster, options, stage.deviceType, stage.parameterBytes);
+    }
     sum += stage.forwardSeconds + stage.backwardSeconds +
            (options.training ? 2 : 1) * stage.receiveSeconds;
     plan.bottleneckSeconds = std::max(plan.bottleneckSeconds, stage.load());
+    steady = std::max(steady, stage.steadySeconds(options.microbatches));
   }
-  plan.stepSeconds =
-      sum + (double(options.microbatches) - 1) * plan.bottleneckSeconds;
+  plan.stepSeconds = sum + steady;
 
-  // In flight, from the last stage: K = K' + 1 + ceil(2 c / bottleneck), never
-  // more than there are microbatches.
-  double inFlight = 1;
+  // In flight, from the last stage: each replica works on one microbatch, and
+  // as many more are on their way as the pipeline needs meanwhile.
+  const double pace = steady / std::max(1.0, options.microbatches - 1.0);
+  double inFlight = 0;
   for (unsigned index = plan.stages.size(); index-- > 0;) {
     Stage &stage = plan.stages[index];
+    inFlight += stage.replicas;
     stage.inFlight =
         options.training
             ? unsigned(std::min<double>(inFlight, options.microbatches))
-            : 1;
-    double hop = stage.receiveSeconds;
-    inFlight += 1 + (plan.bottleneckSeconds > 0
-                         ? std::ceil(2 * hop / plan.bottleneckSeconds)
-                         : 0);
+            : stage.replicas;
+    inFlight += pace > 0 ? std::ceil(2 * stage.receiveSeconds / pace) : 0;
     double factor = options.training ? options.parameterMemoryFactor : 1;
     stage.memoryBytes =
         int64_t(std::ceil(factor * double(stage.parameterBytes))) +
-        int64_t(stage.inFlight) * stage.activationBytes + stage.workspaceBytes;
+        int64_t(stage.inFlightOnReplica()) * stage.activationBytes +
+        stage.workspaceBytes;
     stage.memoryLimit = memoryLimitOf(cluster, options, stage.deviceType);
   }
 }

@@ -19,10 +19,13 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
         json::Object{{"device_type", cluster.types[stage.deviceType].name},
                      {"replicas", stage.replicas},
                      {"tensor_parallel", stage.tensorParallel},
+                     {"recompute", stage.recompute},
                      {"forward_seconds", stage.forwardSeconds},
                      {"backward_seconds", stage.backwardSeconds},
                      {"receive_seconds", stage.receiveSeconds},
                      {"receive_bytes", stage.receiveBytes},
+                     {"all_reduce_seconds", stage.allReduceSeconds},
+                     {"optimizer_seconds", stage.optimizerSeconds},
                      {"in_flight", stage.inFlight},
                      {"parameter_bytes", stage.parameterBytes},
                      {"activation_bytes", stage.activationBytes},
@@ -44,10 +47,12 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
   return json::Object{{"version", 1},
                       {"training", plan.training},
                       {"microbatches", plan.microbatches},
+                      {"microbatch_size", plan.microbatchSize},
                       {"step_seconds", plan.stepSeconds},
                       {"bottleneck_seconds", plan.bottleneckSeconds},
                       {"lower_bound_seconds", plan.lowerBoundSeconds},
                       {"gap", plan.gap()},
+                      {"upper_bound_throughput", plan.upperBoundThroughput},
                       {"order_bound_seconds", plan.orderBoundSeconds},
                       {"optimal_for_order", plan.optimalForOrder()},
                       {"notes", std::move(notes)},
@@ -103,6 +108,12 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
                       " must be a whole number from 1 to 1000000");
         *field = unsigned(*number);
       }
+    if (const json::Value *value = stage->get("recompute")) {
+      std::optional<bool> flag = value->getAsBoolean();
+      if (!flag)
+        return fail(where + ": recompute must be true or false");
+      request.recompute = *flag;
+    }
     const json::Array *nodes = stage->getArray("nodes");
     if (!nodes)
       return fail(where + ": nodes must be a list of operation names");

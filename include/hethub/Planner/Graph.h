@@ -28,6 +28,12 @@ struct Node {
   int64_t workspaceBytes = 0; ///< Needed while it runs: its inputs, outputs and
                               ///< scratch. A stage needs its largest.
   int group = -1;             ///< Nodes of one group (>= 0) stay in one stage.
+  /// Devices of a tensor-parallel stage share its work, parameters and kept
+  /// activations evenly; false: each computes all of it.
+  bool splits = false;
+  /// Bytes that the devices of a tensor-parallel stage sum after its forward,
+  /// and as many in its backward.
+  int64_t reduceBytes = 0;
   /// Per type: seconds to compute its results again in another stage instead of
   /// sending them there, all that it depends on included; infinity where that
   /// cannot be. Empty: never cloned.

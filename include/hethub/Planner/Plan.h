@@ -13,16 +13,27 @@
 namespace hethub::planner {
 
 struct Options {
-  unsigned microbatches = 1; ///< Of one step.
-  bool training = false;     ///< Backward times, gradients, optimizer state and
-                             ///< kept activations count.
-  unsigned maxStages = 0;    ///< 0: as many as there are devices.
-  unsigned exactStages = 0;  ///< 0: as many as are best.
+  unsigned microbatches = 1;   ///< Of one step.
+  unsigned microbatchSize = 0; ///< Samples of one, for what is printed; 0: not
+                               ///< known.
+  bool training = false;    ///< Backward times, gradients, optimizer state and
+                            ///< kept activations count.
+  unsigned maxStages = 0;   ///< 0: as many as there are devices.
+  unsigned exactStages = 0; ///< 0: as many as are best.
+  bool replicas = true; ///< Stages may have several replicas; false: one each.
+  bool tensorParallel = false; ///< Several devices of a node may share each
+                               ///< operation of a stage: for studies, such
+                               ///< plans do not run yet.
+  bool recompute = false; ///< Training: stages may keep their inputs alone and
+                          ///< compute the forward pass again.
   std::vector<int64_t> memoryLimits; ///< Bytes per device type; empty or 0: the
                                      ///< cluster's figure (0 there: no limit).
   /// Training memory of one byte of parameters: the weight, its gradient and
   /// two moments (Adam). SGD: 2, with momentum 3.
   double parameterMemoryFactor = 4;
+  /// Bytes that the optimizer step moves for one byte of parameters: Adam reads
+  /// weight, gradient and two moments and writes all but the gradient.
+  double optimizerTrafficFactor = 7;
   /// Work limit of the exact search in states of its table; beyond it fewer
   /// stages are considered, and the plan says so.
   uint64_t stateLimit = 40'000'000;
@@ -47,37 +58,60 @@ struct Stage {
   std::vector<unsigned> nodes; ///< Indices into Graph::nodes, ascending.
   unsigned deviceType = 0;
   unsigned replicas = 1;
-  unsigned tensorParallel =
-      1; ///< Devices that share each operation. Plans have 1 so far.
+  unsigned tensorParallel = 1; ///< Devices that share each operation.
+  bool recompute = false; ///< Keeps its inputs alone; the backward pass begins
+                          ///< with the forward pass.
 
   // Predicted, of one microbatch on one replica.
   double forwardSeconds = 0;
-  double backwardSeconds = 0;
-  double receiveSeconds = 0; ///< All messages into this stage.
+  double backwardSeconds = 0; ///< With the forward pass where `recompute`.
+  double receiveSeconds = 0;  ///< All messages into this stage.
   int64_t receiveBytes = 0;
-  unsigned inFlight = 1; ///< Microbatches whose activations are alive at once.
-  int64_t parameterBytes = 0;
-  int64_t activationBytes = 0; ///< Of one microbatch.
+  /// Most microbatches between their forward and their backward, of all
+  /// replicas together: what the schedule runs ahead. Inference: `replicas`.
+  unsigned inFlight = 1;
+  int64_t parameterBytes = 0;  ///< Of one device.
+  int64_t activationBytes = 0; ///< Kept for each microbatch in flight.
   int64_t workspaceBytes = 0;
   int64_t memoryBytes = 0; ///< What one device needs.
   int64_t memoryLimit = 0; ///< 0: none.
 
+  // Predicted, once a step (training).
+  double allReduceSeconds = 0; ///< Replicas sum their gradients.
+  double optimizerSeconds = 0;
+
   /// Seconds for each microbatch of the step: replicas take turns.
   double load() const { return (forwardSeconds + backwardSeconds) / replicas; }
+  unsigned devices() const { return replicas * tensorParallel; }
+  /// Microbatches whose activations one replica keeps at once.
+  unsigned inFlightOnReplica() const {
+    return (inFlight + replicas - 1) / replicas;
+  }
+  /// Seconds that its first replica, which has ceil(m / r) microbatches, is
+  /// busy after its first one.
+  double steadySeconds(unsigned microbatches) const {
+    return ((microbatches + replicas - 1) / replicas - 1.0) *
+               (forwardSeconds + backwardSeconds) +
+           allReduceSeconds + optimizerSeconds;
+  }
 };
 
 struct Plan {
   std::vector<Stage> stages;
   std::vector<Message> messages; ///< By receiving stage, then by tensor.
   unsigned microbatches = 1;
+  unsigned microbatchSize = 0; ///< Samples; 0: not known.
   bool training = false;
   double bottleneckSeconds = 0; ///< Largest load of a stage.
-  double stepSeconds = 0;       ///< Design section 6.
+  double stepSeconds = 0;       ///< Closed form of docs/Planner.md.
   double lowerBoundSeconds =
       0; ///< No plan whatever of this graph on this cluster is faster.
   /// No plan that cuts the graph's order into contiguous stages is faster.
   /// Equal to stepSeconds where the search is complete.
   double orderBoundSeconds = 0;
+  /// Microbatches/s that the mix would reach if no type lost anything to
+  /// another (`upperBoundThroughput`); 0: not computed.
+  double upperBoundThroughput = 0;
   std::vector<std::string>
       notes; ///< What a user should know: limits that cut the search short.
 
@@ -102,6 +136,7 @@ struct StageRequest {
   unsigned replicas = 1;
   unsigned tensorParallel = 1;
   std::vector<std::string> nodes; ///< Names.
+  bool recompute = false;
 };
 
 /// Checks a user's stage map and costs it. All that is wrong is reported, one

@@ -1,0 +1,41 @@
+// The figures of one node or one stage on one device type, from which searches
+// and plans are costed alike.
+#ifndef HETHUB_LIB_PLANNER_STAGECOSTS_H
+#define HETHUB_LIB_PLANNER_STAGECOSTS_H
+
+#include "hethub/Planner/Plan.h"
+
+namespace hethub::planner {
+
+int64_t memoryLimitOf(const cluster::Cluster &cluster, const Options &options,
+                      unsigned type); ///< 0: none
+
+/// `width` devices of a node compute a node together.
+struct NodeCosts {
+  double forwardSeconds = 0;
+  double backwardSeconds = 0; ///< 0 in inference
+  int64_t parameterBytes = 0; ///< of one of the devices, as the next two
+  int64_t activationBytes = 0;
+  int64_t workspaceBytes = 0;
+};
+NodeCosts costNode(const Node &node, const cluster::Cluster &cluster,
+                   const Options &options, unsigned type, unsigned width);
+
+/// What one of `width` devices holds of it.
+int64_t sharedBytes(const Graph &graph, const SharedParameter &parameter,
+                    unsigned width);
+
+/// Devices of one node, which may work on one operation together.
+unsigned devicesOfNode(const cluster::DeviceType &type);
+
+/// Once a step: `replicas` sum gradients of `parameterBytes`.
+double gradientSumSeconds(const cluster::Cluster &cluster, unsigned type,
+                          unsigned replicas, int64_t parameterBytes);
+/// Once a step: reads and writes weights, gradients and moments. 0 where the
+/// type's memory bandwidth is not known.
+double optimizerSeconds(const cluster::Cluster &cluster, const Options &options,
+                        unsigned type, int64_t parameterBytes);
+
+} // namespace hethub::planner
+
+#endif
