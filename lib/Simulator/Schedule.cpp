@@ -1,5 +1,5 @@
 // Tables for inference, and rows as text.
-#include "hethub/Simulator/Schedule.h"
+#include "StageRows.h"
 
 using namespace llvm;
 
@@ -35,8 +35,9 @@ bool Row::operator==(const Row &other) const {
 std::string toString(const Row &row) {
   std::string text = "stage " + std::to_string(row.stage) + " replica " +
                      std::to_string(row.replica) + ": " +
-                     toString(row.action).str() + " microbatch " +
-                     std::to_string(row.microbatch);
+                     toString(row.action).str();
+  if (row.action != Action::AllReduce && row.action != Action::OptimizerStep)
+    text += " microbatch " + std::to_string(row.microbatch);
   if (row.channel >= 0)
     text += " on channel " + std::to_string(row.channel);
   if (row.peerStage >= 0)
@@ -46,35 +47,15 @@ std::string toString(const Row &row) {
   return text;
 }
 
-/// Rows of one microbatch at one stage: receives, forward, sends.
-static void appendMicrobatch(const Pipeline &pipeline, int stage,
-                             int microbatch, std::vector<Row> &rows) {
-  auto replicaOf = [&](int of) {
-    return microbatch % pipeline.stages[of].replicas;
-  };
-  auto communicate = [&](Action action) {
-    for (size_t channel = 0; channel < pipeline.channels.size(); ++channel) {
-      const Channel &edge = pipeline.channels[channel];
-      int own = action == Action::Send ? edge.fromStage : edge.toStage;
-      int peer = action == Action::Send ? edge.toStage : edge.fromStage;
-      if (own == stage)
-        rows.push_back({stage, replicaOf(stage), action, microbatch, peer,
-                        replicaOf(peer), int(channel), edge.bytes});
-    }
-  };
-  communicate(Action::Receive);
-  rows.push_back({stage, replicaOf(stage), Action::Forward, microbatch});
-  communicate(Action::Send);
-}
-
 Schedule inferenceSchedule(const Pipeline &pipeline, int microbatches) {
   Schedule schedule;
   schedule.microbatches = microbatches;
+  StageRows rowsOf(pipeline);
   for (size_t stage = 0; stage < pipeline.stages.size(); ++stage)
     for (int replica = 0; replica < pipeline.stages[stage].replicas; ++replica)
       for (int microbatch = replica; microbatch < microbatches;
            microbatch += pipeline.stages[stage].replicas)
-        appendMicrobatch(pipeline, int(stage), microbatch, schedule.rows);
+        rowsOf.append(int(stage), Action::Forward, microbatch, schedule.rows);
   return schedule;
 }
 

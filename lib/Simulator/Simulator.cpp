@@ -1,13 +1,14 @@
-// A discrete event simulation: forwards end, messages arrive; in between
+// A discrete event simulation: computes end, messages arrive; in between
 // nothing changes.
 #include "hethub/Simulator/Simulator.h"
 
 #include "Ranks.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Twine.h"
 
 #include <algorithm>
-#include <map>
+#include <cassert>
 #include <queue>
 #include <tuple>
 
@@ -17,95 +18,229 @@ namespace hethub::simulator {
 
 namespace {
 
+constexpr uint32_t none = ~uint32_t(0);
+
 class Simulation {
 public:
-  Simulation(const Schedule &schedule, const Pipeline &pipeline)
-      : schedule(schedule), pipeline(pipeline), ranks(pipeline),
-        rowsOf(ranks.count), next(ranks.count, 0), busy(ranks.count, 0),
-        arrived(ranks.count) {}
+  Simulation(const Schedule &schedule, const Pipeline &pipeline,
+             bool keepEvents)
+      : rows(schedule.rows), training(schedule.training), pipeline(pipeline),
+        keepEvents(keepEvents), ranks(pipeline), rankStates(ranks.count),
+        stageStates(pipeline.stages.size()) {
+    result.stages.resize(pipeline.stages.size());
+    connect(schedule.microbatches);
+    for (const Channel &channel : pipeline.channels)
+      stageStates[channel.toStage].receiveSeconds[channel.isGradient()] +=
+          channel.receiveSeconds;
+  }
 
   Result run() {
-    for (size_t index = 0; index < schedule.rows.size(); ++index) {
-      const Row &row = schedule.rows[index];
-      int rank = ranks.of(row.stage, row.replica);
-      if (row.action == Action::Receive) {
-        receiveRow[{row.channel, row.microbatch}] = index;
-        ++needed[{rank, row.microbatch}];
-      } else {
-        rowsOf[rank].push_back(index);
+    for (size_t rank = 0; rank < rankStates.size(); ++rank)
+      advance(rankStates[rank], 0);
+    while (!happenings.empty()) {
+      auto [seconds, index] = happenings.top();
+      happenings.pop();
+      const Row &row = rows[index];
+      RankState &rank = rankStates[ranks.of(row.stage, row.replica)];
+      switch (row.action) {
+      case Action::Receive:
+        --missing[partner[index]];
+        break;
+      case Action::AllReduce:
+        rank.summing = false;
+        break;
+      case Action::Forward:
+      case Action::Backward:
+        rank.inFlight -= (row.action == Action::Backward) == training;
+        [[fallthrough]];
+      default:
+        rank.busy = false;
       }
+      advance(rank, seconds);
     }
-    for (int rank = 0; rank < ranks.count; ++rank)
-      start(rank, 0);
-    while (!events.empty()) {
-      Happening now = events.top();
-      events.pop();
-      const Row &row = schedule.rows[now.row];
-      int rank = ranks.of(row.stage, row.replica);
-      if (row.action == Action::Forward) {
-        busy[rank] = false;
-        send(rank, now.seconds);
-      } else {
-        ++arrived[rank][row.microbatch];
-      }
-      start(rank, now.seconds);
-    }
+    assert(
+        all_of(rankStates,
+               [](const RankState &rank) { return rank.next == rank.end; }) &&
+        "a valid table runs to its end");
     summarise();
     return std::move(result);
   }
 
 private:
+  /// Rows of a rank that are issued: all but its receives.
+  struct RankState {
+    uint32_t next = 0, end = 0; ///< into `issued`
+    bool busy = false;
+    bool summing = false; ///< Its all-reduce is under way.
+    int inFlight = 0, mostInFlight = 0;
+    double copyOutFree = 0, copyInFree = 0;
+  };
+  struct StageState {
+    bool started = false;
+    double last = 0;                   ///< End of its last compute.
+    std::vector<uint32_t> summing;     ///< All-reduces that wait for others.
+    double receiveSeconds[2] = {0, 0}; ///< What taking its messages costs a
+                                       ///< forward, a backward.
+  };
+  /// The end of a compute, an all-reduce or a send's work at its rank, or the
+  /// arrival of a receive's message. Rows break ties, so that results do not
+  /// vary.
   struct Happening {
     double seconds;
-    size_t row; // a forward that ends, or a receive whose message arrives;
-                // breaks ties, so that results do not vary
+    uint32_t row;
     bool operator<(const Happening &other) const {
       return std::tie(seconds, row) > std::tie(other.seconds, other.row);
     }
   };
 
-  /// Starts the rank's next forward if it can.
-  void start(int rank, double seconds) {
-    if (busy[rank] || next[rank] == rowsOf[rank].size())
-      return;
-    size_t index = rowsOf[rank][next[rank]];
-    const Row &row = schedule.rows[index];
-    auto need = needed.find({rank, row.microbatch});
-    if (need != needed.end() && arrived[rank][row.microbatch] < need->second)
-      return;
-    double end = seconds + pipeline.stages[row.stage].forwardSeconds;
-    busy[rank] = true;
-    ++next[rank];
-    record(row, seconds, end);
-    events.push({end, index});
+  /// Sorts rows by rank; finds for each send its receive, and for each receive
+  /// the compute that needs it.
+  void connect(int microbatches) {
+    for (const Row &row : rows)
+      if (row.action != Action::Receive)
+        ++rankStates[ranks.of(row.stage, row.replica)].end;
+    uint32_t total = 0;
+    for (RankState &rank : rankStates) {
+      uint32_t count = rank.end;
+      rank.next = rank.end = total;
+      total += count;
+    }
+    issued.resize(total);
+    partner.assign(rows.size(), none);
+    missing.assign(rows.size(), 0);
+    size_t perStage = 2 * size_t(microbatches);
+    std::vector<uint32_t> computes(pipeline.stages.size() * perStage, none);
+    std::vector<uint32_t> receives(pipeline.channels.size() *
+                                   size_t(microbatches));
+    auto computeOf = [&](const Row &row, bool backward) -> uint32_t & {
+      return computes[row.stage * perStage + 2 * size_t(row.microbatch) +
+                      backward];
+    };
+    auto receiveOf = [&](const Row &row) -> uint32_t & {
+      return receives[row.channel * size_t(microbatches) + row.microbatch];
+    };
+    for (uint32_t index = 0; index < rows.size(); ++index) {
+      const Row &row = rows[index];
+      if (row.action == Action::Receive) {
+        receiveOf(row) = index;
+        continue;
+      }
+      issued[rankStates[ranks.of(row.stage, row.replica)].end++] = index;
+      if (row.action == Action::Forward || row.action == Action::Backward)
+        computeOf(row, row.action == Action::Backward) = index;
+    }
+    for (uint32_t index = 0; index < rows.size(); ++index) {
+      const Row &row = rows[index];
+      if (row.action == Action::Receive) {
+        partner[index] =
+            computeOf(row, pipeline.channels[row.channel].isGradient());
+        ++missing[partner[index]];
+      } else if (row.action == Action::Send) {
+        partner[index] = receiveOf(row);
+      }
+    }
   }
 
-  /// Issues the sends that stand before the rank's next forward.
-  void send(int rank, double seconds) {
-    for (; next[rank] < rowsOf[rank].size(); ++next[rank]) {
-      const Row &row = schedule.rows[rowsOf[rank][next[rank]]];
-      if (row.action != Action::Send)
+  /// Issues the rank's next rows until one must wait.
+  void advance(RankState &rank, double seconds) {
+    for (; !rank.busy && rank.next < rank.end; ++rank.next) {
+      uint32_t index = issued[rank.next];
+      const Row &row = rows[index];
+      if (row.action == Action::Send)
+        send(rank, index, seconds);
+      else if (row.action == Action::AllReduce)
+        sumGradients(rank, index, seconds);
+      else if (missing[index] > 0 || rank.summing)
         return;
-      const Channel &channel = pipeline.channels[row.channel];
-      // A link of its own is that of the channel between two replicas.
-      auto link =
-          channel.link >= 0
-              ? std::make_tuple(channel.link, -1, -1)
-              : std::make_tuple(-1 - row.channel, row.replica, row.peerReplica);
-      double &free = linkFree[link];
-      double begin = std::max(seconds, free);
-      free = begin + channel.transferSeconds;
-      double arrival = free + channel.latencySeconds;
-      size_t receive = receiveRow.at({row.channel, row.microbatch});
-      record(row, begin, free);
-      record(schedule.rows[receive], begin, arrival);
-      events.push({arrival, receive});
+      else
+        compute(rank, index, seconds);
+    }
+  }
+
+  void compute(RankState &rank, uint32_t index, double seconds) {
+    const Row &row = rows[index];
+    const PipelineStage &stage = pipeline.stages[row.stage];
+    StageState &state = stageStates[row.stage];
+    double duration = stage.optimizerSeconds;
+    if (row.action != Action::OptimizerStep) {
+      bool backward = row.action == Action::Backward;
+      duration = stage.overheadSeconds + state.receiveSeconds[backward] +
+                 (backward ? stage.backwardSeconds : stage.forwardSeconds);
+      if (!backward)
+        rank.mostInFlight = std::max(rank.mostInFlight, ++rank.inFlight);
+    }
+    rank.busy = true;
+    double end = seconds + duration;
+    StageTimes &times = result.stages[row.stage];
+    if (!state.started)
+      times.fillSeconds = seconds;
+    state.started = true;
+    state.last = std::max(state.last, end);
+    times.busySeconds += duration;
+    record(row, seconds, end);
+    happenings.push({end, index});
+  }
+
+  void send(RankState &rank, uint32_t index, double seconds) {
+    const Row &row = rows[index];
+    const Channel &channel = pipeline.channels[row.channel];
+    double begin = seconds + channel.sendSeconds;
+    if (channel.sendSeconds > 0) {
+      rank.busy = true;
+      result.stages[row.stage].busySeconds += channel.sendSeconds;
+      stageStates[row.stage].last =
+          std::max(stageStates[row.stage].last, begin);
+      happenings.push({begin, index});
+    }
+    double ready = begin;
+    if (channel.copyOutSeconds > 0)
+      ready = rank.copyOutFree =
+          std::max(begin, rank.copyOutFree) + channel.copyOutSeconds;
+    double &free = linkFree[linkOf(row, channel)];
+    free = std::max(ready, free) + channel.transferSeconds;
+    double arrival = free + channel.latencySeconds;
+    if (channel.copyInSeconds > 0) {
+      RankState &peer = rankStates[ranks.of(row.peerStage, row.peerReplica)];
+      arrival = peer.copyInFree =
+          std::max(arrival, peer.copyInFree) + channel.copyInSeconds;
+    }
+    double taken = free - channel.transferSeconds;
+    record(row, channel.copyOutSeconds > 0 ? begin : taken, free);
+    uint32_t receive = partner[index];
+    record(rows[receive], taken, arrival);
+    result.stages[row.peerStage].receiveSeconds += arrival - taken;
+    happenings.push({arrival, receive});
+  }
+
+  /// The pair of replicas is part of the key unless they share the link.
+  std::tuple<int, int, int> linkOf(const Row &row,
+                                   const Channel &channel) const {
+    int link = channel.link >= 0 ? channel.link : -2 - row.channel;
+    if (channel.shared)
+      return {link, -1, -1};
+    return {link, row.replica, row.peerReplica};
+  }
+
+  void sumGradients(RankState &rank, uint32_t index, double seconds) {
+    const PipelineStage &stage = pipeline.stages[rows[index].stage];
+    std::vector<uint32_t> &summing = stageStates[rows[index].stage].summing;
+    rank.summing = true;
+    summing.push_back(index);
+    if (int(summing.size()) < stage.replicas)
+      return;
+    // The last replica to come starts it.
+    double end = seconds + stage.allReduceSeconds;
+    result.stages[rows[index].stage].allReduceSeconds = stage.allReduceSeconds;
+    for (uint32_t member : summing) {
+      record(rows[member], seconds, end);
+      happenings.push({end, member});
     }
   }
 
   void record(const Row &row, double begin, double end) {
-    result.events.push_back({row, begin, end});
     result.stepSeconds = std::max(result.stepSeconds, end);
+    if (keepEvents)
+      result.events.push_back({row, begin, end});
   }
 
   void summarise() {
@@ -117,42 +252,44 @@ private:
                  std::make_pair(b.beginSeconds,
                                 ranks.of(b.row.stage, b.row.replica));
         });
-    result.stages.resize(pipeline.stages.size());
-    std::vector<double> last(pipeline.stages.size(), 0);
-    std::vector<char> seen(pipeline.stages.size(), 0);
-    for (const Event &event : result.events) {
-      if (event.row.action != Action::Forward)
-        continue;
-      StageTimes &times = result.stages[event.row.stage];
-      if (!seen[event.row.stage])
-        times.fillSeconds = event.beginSeconds;
-      seen[event.row.stage] = 1;
-      times.busySeconds += event.endSeconds - event.beginSeconds;
-      last[event.row.stage] = std::max(last[event.row.stage], event.endSeconds);
+    double busiest = 0;
+    for (size_t index = 0; index < result.stages.size(); ++index) {
+      const PipelineStage &stage = pipeline.stages[index];
+      StageTimes &times = result.stages[index];
+      busiest = std::max(busiest, times.busySeconds / stage.replicas);
+      double last = stageStates[index].last;
+      times.drainSeconds = result.stepSeconds - last;
+      times.idleSeconds = std::max(
+          0.0, stage.replicas * (last - times.fillSeconds) - times.busySeconds);
+      for (int replica = 0; replica < stage.replicas; ++replica)
+        times.mostInFlight =
+            std::max(times.mostInFlight,
+                     rankStates[ranks.of(int(index), replica)].mostInFlight);
+      times.peakBytes = stage.residentBytes +
+                        times.mostInFlight * stage.activationBytes +
+                        stage.workspaceBytes;
     }
-    for (size_t stage = 0; stage < result.stages.size(); ++stage) {
-      StageTimes &times = result.stages[stage];
-      times.drainSeconds = result.stepSeconds - last[stage];
-      times.idleSeconds =
-          std::max(0.0, pipeline.stages[stage].replicas *
-                                (last[stage] - times.fillSeconds) -
-                            times.busySeconds);
-    }
+    for (size_t index = 0; index < result.stages.size(); ++index)
+      if (busiest > 0)
+        result.stages[index].imbalance =
+            1 - result.stages[index].busySeconds /
+                    pipeline.stages[index].replicas / busiest;
   }
 
-  const Schedule &schedule;
+  const std::vector<Row> &rows;
+  bool training;
   const Pipeline &pipeline;
+  bool keepEvents;
   Ranks ranks;
   Result result;
-  std::vector<std::vector<size_t>> rowsOf; ///< forwards and sends
-  std::vector<size_t> next;
-  std::vector<char> busy;
-  std::vector<std::map<int, unsigned>> arrived;   ///< messages by microbatch
-  std::map<std::pair<int, int>, unsigned> needed; ///< by rank and microbatch
-  std::map<std::pair<int, int>, size_t>
-      receiveRow; ///< by channel and microbatch
-  std::map<std::tuple<int, int, int>, double> linkFree;
-  std::priority_queue<Happening> events;
+  std::vector<RankState> rankStates;
+  std::vector<StageState> stageStates;
+  std::vector<uint32_t> issued;  ///< rows but receives, rank by rank
+  std::vector<uint32_t> partner; ///< of a send: its receive; of a receive: the
+                                 ///< compute that uses it
+  std::vector<uint32_t> missing; ///< by compute: messages that have not arrived
+  DenseMap<std::tuple<int, int, int>, double> linkFree;
+  std::priority_queue<Happening> happenings;
 };
 
 } // namespace
@@ -163,7 +300,11 @@ Expected<Result> simulate(const Schedule &schedule, const Pipeline &pipeline) {
                     pipeline);
   if (Error error = validate(schedule, pipeline))
     return error;
-  return Simulation(schedule, pipeline).run();
+  return Simulation(schedule, pipeline, true).run();
+}
+
+Result simulateGenerated(const Schedule &schedule, const Pipeline &pipeline) {
+  return Simulation(schedule, pipeline, false).run();
 }
 
 } // namespace hethub::simulator

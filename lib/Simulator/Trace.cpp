@@ -12,7 +12,16 @@ namespace hethub::simulator {
 static constexpr double microseconds = 1e6;
 
 static int threadOf(Action action) {
-  return action == Action::Send ? 1 : action == Action::Receive ? 2 : 0;
+  switch (action) {
+  case Action::Send:
+    return 1;
+  case Action::Receive:
+    return 2;
+  case Action::AllReduce:
+    return 3;
+  default:
+    return 0;
+  }
 }
 
 json::Value chromeTrace(const Result &result, const Pipeline &pipeline) {
@@ -37,15 +46,22 @@ json::Value chromeTrace(const Result &result, const Pipeline &pipeline) {
       meta(rank, 0, "thread_name", "compute");
       meta(rank, 1, "thread_name", "send");
       meta(rank, 2, "thread_name", "recv");
+      if (pipeline.stages[stage].gradientBytes > 0)
+        meta(rank, 3, "thread_name", "all-reduce");
     }
   int64_t flows = 0;
   std::map<std::pair<int, int>, int64_t> flowOf; // channel, microbatch
   for (const Event &event : result.events) {
     const Row &row = event.row;
     int rank = ranks.of(row.stage, row.replica), thread = threadOf(row.action);
-    std::string name =
-        toString(row.action).str() + " " + std::to_string(row.microbatch);
-    json::Object arguments{{"microbatch", row.microbatch}};
+    std::string name = toString(row.action).str();
+    json::Object arguments;
+    if (row.action == Action::AllReduce) {
+      arguments["bytes"] = row.bytes;
+    } else if (row.action != Action::OptimizerStep) {
+      name += " " + std::to_string(row.microbatch);
+      arguments["microbatch"] = row.microbatch;
+    }
     if (row.channel >= 0) {
       arguments["channel"] = row.channel;
       arguments["value"] = pipeline.channels[row.channel].name;

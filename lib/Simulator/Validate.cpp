@@ -2,12 +2,15 @@
 //
 // Waiting is judged by the strictest runtime: a send ends only when its receive
 // has been reached (rendezvous). Receives that stand next to each other are
-// posted together, and so are sends; they end in any order.
+// posted together, and so are sends; they end in any order. Training is judged
+// by a runtime that keeps a value until it is taken, since one forward, one
+// backward has both ends of a pair send to each other first.
 #include "Ranks.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Twine.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -38,6 +41,9 @@ public:
           .push_back(index);
     if (Error error = checkComputes())
       return error;
+    if (schedule.training)
+      if (Error error = checkStepEnds())
+        return error;
     if (Error error = checkPairs())
       return error;
     return execute();
@@ -56,10 +62,15 @@ private:
                            Twine(schedule.microbatches));
     if (row.action == Action::Forward)
       return Error::success();
-    if (row.action != Action::Send && row.action != Action::Receive)
-      return fail(
-          row,
-          "an inference table must have receives, forwards and sends only");
+    if (row.action != Action::Send && row.action != Action::Receive) {
+      if (!schedule.training)
+        return fail(
+            row,
+            "an inference table must have receives, forwards and sends only");
+      if (row.action == Action::Weight)
+        return fail(row, "a backward must be one row, got: a part of it");
+      return Error::success();
+    }
     if (row.channel < 0 || row.channel >= int(pipeline.channels.size()))
       return fail(row, "the channel must be below " +
                            Twine(pipeline.channels.size()));
@@ -80,63 +91,122 @@ private:
     return Error::success();
   }
 
+  /// Index of what belongs to a forward (0) or to a backward (1).
+  bool isBackward(const Row &row) const {
+    return row.channel >= 0 ? pipeline.channels[row.channel].isGradient()
+                            : row.action == Action::Backward;
+  }
+
   /// Each stage computes each microbatch once, after it has received all of its
-  /// inputs and before it sends.
+  /// inputs and before it sends; in training also backward, on the replica that
+  /// went forward.
   Error checkComputes() {
-    std::vector<unsigned> inputs(pipeline.stages.size(), 0),
-        outputs(pipeline.stages.size(), 0);
-    for (const Channel &channel : pipeline.channels) {
-      ++inputs[channel.toStage];
-      ++outputs[channel.fromStage];
+    std::vector<unsigned> inputs[2], outputs[2];
+    for (bool backward : {false, true}) {
+      inputs[backward].assign(pipeline.stages.size(), 0);
+      outputs[backward].assign(pipeline.stages.size(), 0);
     }
-    std::vector<std::vector<int>> computedBy(
-        pipeline.stages.size(), std::vector<int>(schedule.microbatches, -1));
+    for (const Channel &channel : pipeline.channels) {
+      ++inputs[channel.isGradient()][channel.toStage];
+      ++outputs[channel.isGradient()][channel.fromStage];
+    }
+    std::vector<std::vector<int>> computedBy[2];
+    for (bool backward : {false, true})
+      computedBy[backward].assign(pipeline.stages.size(),
+                                  std::vector<int>(schedule.microbatches, -1));
     for (const std::vector<size_t> &rows : rowsOf) {
-      std::map<int, unsigned> received, sent;
-      std::set<int> computed;
+      std::map<int, unsigned> received[2], sent[2];
+      std::set<int> computed[2];
       for (size_t index : rows) {
         const Row &row = schedule.rows[index];
+        bool backward = isBackward(row);
         if (row.action == Action::Receive) {
-          ++received[row.microbatch];
+          ++received[backward][row.microbatch];
         } else if (row.action == Action::Send) {
-          if (!computed.count(row.microbatch))
+          if (!computed[backward].count(row.microbatch))
             return fail(row, "a value must be computed before it is sent");
-          ++sent[row.microbatch];
-        } else {
-          if (received[row.microbatch] != inputs[row.stage])
+          ++sent[backward][row.microbatch];
+        } else if (row.action == Action::Forward ||
+                   row.action == Action::Backward) {
+          unsigned needed = inputs[backward][row.stage];
+          if (received[backward][row.microbatch] != needed)
             return fail(row, "must come after the receives of its " +
-                                 Twine(inputs[row.stage]) + " channels, got: " +
-                                 Twine(received[row.microbatch]));
-          int &by = computedBy[row.stage][row.microbatch];
+                                 Twine(needed) + " channels, got: " +
+                                 Twine(received[backward][row.microbatch]));
+          if (backward && !computed[0].count(row.microbatch))
+            return fail(row, "a backward must come after its forward, on the "
+                             "same replica");
+          int &by = computedBy[backward][row.stage][row.microbatch];
           if (by >= 0)
             return fail(row, "a microbatch must be computed once in a stage, "
                              "got: also on replica " +
                                  Twine(by));
           by = row.replica;
-          computed.insert(row.microbatch);
+          computed[backward].insert(row.microbatch);
         }
       }
-      for (const auto &[microbatch, count] : received)
-        if (!computed.count(microbatch) ||
-            count != inputs[schedule.rows[rows[0]].stage])
-          return fail(
-              schedule.rows[rows[0]],
-              "receives of microbatch " + Twine(microbatch) +
-                  " must all come before its forward, on the same replica");
-      for (int microbatch : computed)
-        if (sent[microbatch] != outputs[schedule.rows[rows[0]].stage])
-          return fail(schedule.rows[rows[0]],
-                      "microbatch " + Twine(microbatch) + " must be sent on " +
-                          Twine(outputs[schedule.rows[rows[0]].stage]) +
-                          " channels, got: " + Twine(sent[microbatch]));
+      if (rows.empty())
+        continue;
+      const Row &first = schedule.rows[rows[0]];
+      for (bool backward : {false, true}) {
+        for (const auto &[microbatch, count] : received[backward])
+          if (!computed[backward].count(microbatch) ||
+              count != inputs[backward][first.stage])
+            return fail(first, "receives of microbatch " + Twine(microbatch) +
+                                   " must all come before its " +
+                                   (backward ? "backward" : "forward") +
+                                   ", on the same replica");
+        unsigned needed = outputs[backward][first.stage];
+        for (int microbatch : computed[backward])
+          if (sent[backward][microbatch] != needed)
+            return fail(first, "microbatch " + Twine(microbatch) +
+                                   " must be sent on " + Twine(needed) +
+                                   " channels, got: " +
+                                   Twine(sent[backward][microbatch]));
+      }
     }
-    for (size_t stage = 0; stage < computedBy.size(); ++stage)
-      for (int microbatch = 0; microbatch < schedule.microbatches; ++microbatch)
-        if (computedBy[stage][microbatch] < 0)
-          return createStringError(inconvertibleErrorCode(),
-                                   "stage " + Twine(stage) + ": microbatch " +
-                                       Twine(microbatch) +
-                                       " must be computed, got: never");
+    for (bool backward : {false, true})
+      for (size_t stage = 0; stage < pipeline.stages.size(); ++stage)
+        for (int microbatch = 0; microbatch < schedule.microbatches;
+             ++microbatch)
+          if (computedBy[backward][stage][microbatch] < 0 &&
+              (!backward || schedule.training))
+            return createStringError(
+                inconvertibleErrorCode(),
+                "stage " + Twine(stage) + ": microbatch " + Twine(microbatch) +
+                    " must " + (backward ? "go backward" : "be computed") +
+                    ", got: never");
+    return Error::success();
+  }
+
+  /// Training ends on each replica with the sum of gradients, where there are
+  /// others, and the optimizer step.
+  Error checkStepEnds() {
+    for (size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
+      int replicas = pipeline.stages[stage].replicas;
+      std::vector<Action> wanted;
+      if (replicas > 1)
+        wanted.push_back(Action::AllReduce);
+      wanted.push_back(Action::OptimizerStep);
+      for (int replica = 0; replica < replicas; ++replica) {
+        std::vector<Action> last;
+        for (size_t index : rowsOf[ranks.of(int(stage), replica)]) {
+          const Row &row = schedule.rows[index];
+          if (row.action == Action::AllReduce ||
+              row.action == Action::OptimizerStep)
+            last.push_back(row.action);
+          else if (!last.empty() && row.action != Action::Send)
+            return fail(row, "must come before the " + toString(last.back()));
+        }
+        if (last != wanted)
+          return createStringError(
+              inconvertibleErrorCode(),
+              "stage " + Twine(stage) + " replica " + Twine(replica) +
+                  ": a step must end with one " +
+                  (replicas > 1 ? "all-reduce and one " : "") +
+                  "optimizer step");
+      }
+    }
     return Error::success();
   }
 
@@ -197,7 +267,8 @@ private:
         ranks.count, 0); // position after the window that the rank is in
     std::vector<size_t> open(ranks.count,
                              0); // rows of the window that have not ended
-    std::vector<char> active(schedule.rows.size(), 0);
+    std::vector<char> active(schedule.rows.size(),
+                             0); // 1: reached and waiting, 2: ended
     std::vector<int> ready;
     for (int rank = 0; rank < ranks.count; ++rank)
       ready.push_back(rank);
@@ -207,7 +278,7 @@ private:
       const std::vector<size_t> &rows = rowsOf[rank];
       while (open[rank] == 0 && next[rank] < rows.size()) {
         Action action = schedule.rows[rows[next[rank]]].action;
-        if (action == Action::Forward) {
+        if (action != Action::Send && action != Action::Receive) {
           ++next[rank];
           continue;
         }
@@ -215,15 +286,17 @@ private:
                schedule.rows[rows[next[rank]]].action == action;
              ++next[rank]) {
           size_t row = rows[next[rank]], other = partner[row];
-          active[row] = 1;
-          ++open[rank];
+          bool waits = action == Action::Receive || !schedule.training;
+          active[row] = waits ? 1 : 2;
+          open[rank] += waits;
           if (!active[other])
             continue;
-          --open[rank];
+          open[rank] -= waits;
           int peer = ranks.of(schedule.rows[other].stage,
                               schedule.rows[other].replica);
+          bool peerWaits = active[other] == 1;
           active[other] = active[row] = 2;
-          if (peer != rank && --open[peer] == 0)
+          if (peerWaits && --open[peer] == 0)
             ready.push_back(peer);
         }
       }
@@ -246,7 +319,7 @@ private:
   std::vector<size_t> partner;
 };
 
-Error checkPipeline(const Pipeline &pipeline) {
+Error checkPipeline(const Pipeline &pipeline, bool training) {
   auto fail = [](const Twine &message) {
     return createStringError(inconvertibleErrorCode(), message);
   };
@@ -258,19 +331,32 @@ Error checkPipeline(const Pipeline &pipeline) {
       return fail("stage " + Twine(stage) +
                   ": replicas must be at least 1, got: " +
                   Twine(pipeline.stages[stage].replicas));
-    if (!(pipeline.stages[stage].forwardSeconds >= 0))
-      return fail("stage " + Twine(stage) +
-                  ": forward seconds must be at least 0");
+    const PipelineStage &of = pipeline.stages[stage];
+    for (auto [name, seconds] : {std::pair("forward", of.forwardSeconds),
+                                 std::pair("backward", of.backwardSeconds),
+                                 std::pair("overhead", of.overheadSeconds),
+                                 std::pair("all-reduce", of.allReduceSeconds),
+                                 std::pair("optimizer", of.optimizerSeconds)})
+      if (!(seconds >= 0 && std::isfinite(seconds)))
+        return fail("stage " + Twine(stage) + ": " + name +
+                    " seconds must be at least 0");
   }
   for (size_t index = 0; index < pipeline.channels.size(); ++index) {
     const Channel &channel = pipeline.channels[index];
-    if (channel.fromStage < 0 || channel.toStage >= stages ||
-        channel.fromStage >= channel.toStage)
+    if (channel.fromStage < 0 || channel.toStage < 0 ||
+        channel.fromStage >= stages || channel.toStage >= stages ||
+        channel.fromStage == channel.toStage ||
+        (channel.isGradient() && !training))
       return fail("channel " + Twine(index) +
-                  " must go from a stage to a later one, got: " +
+                  (training ? " must go from a stage to another one, got: "
+                            : " must go from a stage to a later one, got: ") +
                   Twine(channel.fromStage) + " to " + Twine(channel.toStage));
-    if (channel.bytes < 0 || !(channel.latencySeconds >= 0) ||
-        !(channel.transferSeconds >= 0))
+    bool valid = channel.bytes >= 0;
+    for (double seconds : {channel.latencySeconds, channel.transferSeconds,
+                           channel.copyOutSeconds, channel.copyInSeconds,
+                           channel.sendSeconds, channel.receiveSeconds})
+      valid &= seconds >= 0 && std::isfinite(seconds);
+    if (!valid)
       return fail("channel " + Twine(index) +
                   ": bytes and seconds must be at least 0");
   }
@@ -280,7 +366,7 @@ Error checkPipeline(const Pipeline &pipeline) {
 } // namespace
 
 Error validate(const Schedule &schedule, const Pipeline &pipeline) {
-  if (Error error = checkPipeline(pipeline))
+  if (Error error = checkPipeline(pipeline, schedule.training))
     return error;
   if (schedule.perMicrobatch) {
     // Enough microbatches that each replica of each stage repeats.

@@ -43,6 +43,27 @@ inline Pipeline randomPipeline(std::mt19937 &engine) {
   return pipeline;
 }
 
+/// The same in training, with random limits of microbatches in flight.
+inline Pipeline randomTraining(std::mt19937 &engine) {
+  Pipeline pipeline = randomPipeline(engine);
+  for (PipelineStage &stage : pipeline.stages) {
+    stage.backwardSeconds = real(engine, 8);
+    stage.overheadSeconds = engine() % 2 ? 0 : real(engine, 0.5);
+    stage.inFlight = engine() % 7;
+    stage.gradientBytes = 64;
+    stage.allReduceSeconds = real(engine, 3);
+    stage.optimizerSeconds = real(engine, 1);
+  }
+  for (Channel &channel : pipeline.channels)
+    if (engine() % 3 == 0) {
+      channel.copyOutSeconds = real(engine, 1);
+      channel.sendSeconds = real(engine, 0.2);
+      channel.receiveSeconds = real(engine, 0.2);
+    }
+  addGradientChannels(pipeline);
+  return pipeline;
+}
+
 } // namespace hethub::simulator::test
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef HETHUB_SIMULATOR_SCHEDULE_H
 #define HETHUB_SIMULATOR_SCHEDULE_H
 
+#include "hethub/Simulator/Pipeline.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -49,32 +51,8 @@ struct Schedule {
   bool perMicrobatch = false;
   int microbatches = 1;
   std::vector<Row> rows;
-};
-
-/// A stage of the pipeline that is scheduled.
-struct PipelineStage {
-  std::string name; ///< For traces: "stage 0 (new)".
-  int replicas = 1;
-  double forwardSeconds = 0; ///< Of one microbatch.
-};
-
-/// A directed edge that carries one value per microbatch from one stage to a
-/// later one.
-struct Channel {
-  std::string name;
-  int fromStage = 0;
-  int toStage = 0;
-  int64_t bytes = 0;
-  double latencySeconds = 0;  ///< Adds to each message, does not occupy the
-                              ///< link. Host copies are part of it.
-  double transferSeconds = 0; ///< bytes / bandwidth: occupies the link.
-  int link = -1; ///< Channels of one link (>= 0) and direction take turns; -1:
-                 ///< a link of its own.
-};
-
-struct Pipeline {
-  std::vector<PipelineStage> stages;
-  std::vector<Channel> channels;
+  bool training = false; ///< Each microbatch goes forward and backward, then
+                         ///< gradients are summed and applied.
 };
 
 /// Inference: for each microbatch j, on replica j mod r of each stage, its
@@ -87,6 +65,14 @@ Schedule expand(const Schedule &schedule, const Pipeline &pipeline,
 
 /// Inference rows of one microbatch (perMicrobatch = true).
 Schedule inferenceStream(const Pipeline &pipeline);
+
+/// Training: one forward, one backward (1F1B) on each replica, after as many
+/// forwards as make `PipelineStage::inFlight` (at least one on each replica,
+/// and more where a later stage would otherwise wait for ever), then the
+/// all-reduce among replicas and the optimizer step. Microbatch j is on replica
+/// j mod r of each stage, so neighbouring stages may have different r.
+/// Gradients travel on the channels that lead backwards.
+Schedule trainingSchedule(const Pipeline &pipeline, int microbatches);
 
 /// Refuses a table that cannot run: fields out of range, a send or receive
 /// without its counterpart, another order at the two ends of a channel, values

@@ -1,0 +1,73 @@
+// Figures that follow from a pipeline alone.
+#include "hethub/Simulator/Pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hethub::simulator {
+
+void addGradientChannels(Pipeline &pipeline) {
+  int links = 0;
+  for (const Channel &channel : pipeline.channels)
+    links = std::max(links, channel.link + 1);
+  size_t count = pipeline.channels.size();
+  for (size_t index = 0; index < count; ++index) {
+    Channel back = pipeline.channels[index];
+    std::swap(back.fromStage, back.toStage);
+    back.name = "gradient of " + back.name;
+    if (back.link >= 0)
+      back.link += links;
+    pipeline.channels.push_back(std::move(back));
+  }
+}
+
+static double secondsOf(const PipelineStage &stage) {
+  double seconds = stage.forwardSeconds + stage.overheadSeconds;
+  if (stage.backwardSeconds > 0)
+    seconds += stage.backwardSeconds + stage.overheadSeconds;
+  return seconds;
+}
+
+double bottleneckSeconds(const Pipeline &pipeline) {
+  double most = 0;
+  for (const PipelineStage &stage : pipeline.stages)
+    most = std::max(most, secondsOf(stage) / stage.replicas);
+  return most;
+}
+
+std::vector<int> microbatchesInFlight(const Pipeline &pipeline,
+                                      int microbatches) {
+  std::vector<double> hops(pipeline.stages.size(), 0);
+  for (const Channel &channel : pipeline.channels)
+    if (!channel.isGradient())
+      hops[channel.toStage] += channel.latencySeconds +
+                               channel.transferSeconds +
+                               channel.copyOutSeconds + channel.copyInSeconds;
+  double bottleneck = bottleneckSeconds(pipeline);
+  auto rounds = [&](double seconds) {
+    // Sums in another order must not cost a whole round.
+    return bottleneck > 0 ? std::ceil(seconds / bottleneck * (1 - 1e-12)) : 0;
+  };
+  std::vector<int> inFlight(pipeline.stages.size(), 1);
+  double sum = 0;
+  for (size_t stage = pipeline.stages.size(); stage-- > 0;) {
+    sum += std::max(1.0, rounds(secondsOf(pipeline.stages[stage])));
+    inFlight[stage] = int(std::min<double>(sum, microbatches));
+    sum += rounds(2 * hops[stage]);
+  }
+  return inFlight;
+}
+
+double allReduceSeconds(int64_t participants, double bytes,
+                        double latencySeconds, double bandwidth) {
+  if (participants < 2)
+    return 0;
+  double n = double(participants);
+  double ring =
+      2 * (n - 1) * latencySeconds + 2 * (n - 1) / n * bytes / bandwidth;
+  double tree =
+      2 * std::ceil(std::log2(n)) * latencySeconds + 2 * bytes / bandwidth;
+  return std::min(ring, tree);
+}
+
+} // namespace hethub::simulator
