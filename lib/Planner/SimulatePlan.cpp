@@ -1,0 +1,107 @@
+// From stages and messages to a pipeline.
+#include "hethub/Planner/SimulatePlan.h"
+
+using namespace llvm;
+
+namespace hethub::planner {
+
+void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
+                     unsigned to, simulator::Channel &channel) {
+  cluster::Link link = cluster.link(from, to);
+  double transfer = double(channel.bytes) / link.bandwidth;
+  channel.latencySeconds += link.latency + (link.emulated ? transfer : 0);
+  channel.transferSeconds += link.emulated ? 0 : transfer;
+  auto copySeconds = [&](unsigned type) {
+    double bandwidth = cluster.types[type].hostBandwidth;
+    return link.viaHost && bandwidth > 0 ? double(channel.bytes) / bandwidth
+                                         : 0;
+  };
+  channel.copyOutSeconds += copySeconds(from);
+  channel.copyInSeconds += copySeconds(to);
+}
+
+simulator::Pipeline pipelineOf(const Graph &graph,
+                               const cluster::Cluster &cluster,
+                               const Plan &plan, bool mergeMessages) {
+  simulator::Pipeline pipeline;
+  for (unsigned index = 0; index < plan.stages.size(); ++index) {
+    const Stage &stage = plan.stages[index];
+    simulator::PipelineStage added;
+    added.name = "stage " + std::to_string(index) + " (" +
+                 cluster.types[stage.deviceType].name + ")";
+    added.replicas = int(stage.replicas);
+    added.forwardSeconds = stage.forwardSeconds;
+    if (plan.training) {
+      added.backwardSeconds = stage.backwardSeconds;
+      added.inFlight = int(stage.inFlight);
+      added.gradientBytes = stage.parameterBytes;
+      added.allReduceSeconds = stage.allReduceSeconds;
+      added.optimizerSeconds = stage.optimizerSeconds;
+      added.activationBytes = stage.activationBytes;
+    }
+    added.residentBytes =
+        stage.memoryBytes - stage.workspaceBytes -
+        (plan.training ? int64_t(stage.inFlightOnReplica()) : 1) *
+            stage.activationBytes;
+    added.workspaceBytes = stage.workspaceBytes;
+    pipeline.stages.push_back(std::move(added));
+  }
+  for (const Message &message : plan.messages) {
+    if (message.cloned) {
+      pipeline.stages[message.toStage].forwardSeconds += message.seconds;
+      continue;
+    }
+    // Copies of one message overlap the transfer of another, and emulated
+    // messages each other: those stay apart. Messages stand by receiving stage.
+    cluster::Link link = cluster.link(plan.stages[message.fromStage].deviceType,
+                                      plan.stages[message.toStage].deviceType);
+    bool mergeable = mergeMessages && !link.viaHost && !link.emulated,
+         merge = false;
+    for (size_t index = pipeline.channels.size(); mergeable && index-- > 0;)
+      if (const simulator::Channel &other = pipeline.channels[index];
+          other.toStage != int(message.toStage)) {
+        break;
+      } else if (other.fromStage == int(message.fromStage)) {
+        std::swap(pipeline.channels[index], pipeline.channels.back());
+        merge = true;
+        break;
+      }
+    if (merge) {
+      pipeline.channels.back().bytes += message.bytes;
+      continue;
+    }
+    simulator::Channel channel;
+    channel.name = graph.tensors[message.tensor].name;
+    channel.fromStage = int(message.fromStage);
+    channel.toStage = int(message.toStage);
+    channel.bytes = message.bytes;
+    // Stages are devices of their own: messages share a link with those of the
+    // same two stages only.
+    channel.link =
+        int(message.fromStage * plan.stages.size() + message.toStage);
+    pipeline.channels.push_back(std::move(channel));
+  }
+  for (simulator::Channel &channel : pipeline.channels)
+    setChannelTimes(cluster, plan.stages[channel.fromStage].deviceType,
+                    plan.stages[channel.toStage].deviceType, channel);
+  if (plan.training)
+    addGradientChannels(pipeline);
+  return pipeline;
+}
+
+simulator::Schedule scheduleOf(const Plan &plan,
+                               const simulator::Pipeline &pipeline) {
+  int microbatches = int(plan.microbatches);
+  return plan.training ? trainingSchedule(pipeline, microbatches)
+                       : inferenceSchedule(pipeline, microbatches);
+}
+
+simulator::Result simulatePlan(const Graph &graph,
+                               const cluster::Cluster &cluster,
+                               const Plan &plan) {
+  simulator::Pipeline pipeline =
+      pipelineOf(graph, cluster, plan, /*mergeMessages=*/true);
+  return simulateGenerated(scheduleOf(plan, pipeline), pipeline);
+}
+
+} // namespace hethub::planner
