@@ -53,6 +53,8 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   partition.stages = options.stages;
   partition.microbatches = options.microbatches;
   partition.planFile = options.planFile;
+  partition.explain = options.explain;
+  partition.whatIf = options.whatIf;
   pm.addPass(hh::createPartition(partition));
   verifyPhase(pm, "partition");
 }

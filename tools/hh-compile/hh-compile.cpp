@@ -61,6 +61,17 @@ static cl::opt<bool>
 static cl::opt<bool> planOnly("plan-only",
                               cl::desc("write plan.json and nothing else"),
                               cl::cat(category));
+static cl::opt<bool>
+    explain("explain",
+            cl::desc("add to the plan why it is not better: what holds its "
+                     "bottleneck, what other plans would cost; with --plan the "
+                     "automatic plan"),
+            cl::cat(category));
+static cl::opt<bool>
+    whatIf("what-if",
+           cl::desc("add to the plan what one more device of each type would "
+                    "gain"),
+           cl::cat(category));
 static cl::opt<bool> json("json", cl::desc("print the plan as JSON"),
                           cl::cat(category));
 static cl::opt<std::string>
@@ -105,6 +116,8 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   options.stages = stages;
   options.microbatches = microbatches;
   options.planFile = planFile;
+  options.explain = explain;
+  options.whatIf = whatIf;
   options.dims = dims;
 
   OwningOpRef<ModuleOp> module;

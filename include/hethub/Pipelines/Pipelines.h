@@ -14,8 +14,10 @@ struct CompileOptions {
   std::string
       cluster; ///< cluster file; empty: `stages` equal devices of this machine
   unsigned stages = 0; ///< exactly this many stages; 0: as many as are best
-  unsigned microbatches = 1;     ///< of one step
-  std::string planFile;          ///< a user's stage map; empty: search
+  unsigned microbatches = 1; ///< of one step
+  std::string planFile;      ///< a user's stage map; empty: search
+  bool explain = false;      ///< the plan says why it is not better
+  bool whatIf = false; ///< and what one more device of each type would gain
   std::vector<std::string> dims; ///< "name=size"
 };
 

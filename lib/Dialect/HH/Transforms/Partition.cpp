@@ -7,10 +7,12 @@
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/HH/Transforms/PlanRecord.h"
 #include "hethub/Dialect/HH/Transforms/StageBuilder.h"
+#include "hethub/Planner/Explain.h"
 #include "hethub/Planner/PlanFile.h"
 #include "hethub/Planner/Planner.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -88,7 +90,13 @@ private:
                                     const hh::ModelGraph &model,
                                     const cluster::Cluster &cluster,
                                     const planner::Options &options);
-  LogicalResult writePlan(const std::string &text);
+  LogicalResult addExplanation(func::FuncOp function, hh::CloneRules &rules,
+                               const hh::ModelGraph &model,
+                               const cluster::Cluster &cluster,
+                               const planner::Options &options,
+                               const planner::Plan &plan,
+                               llvm::json::Value &figures);
+  LogicalResult writePlan(const llvm::json::Value &figures);
 };
 } // namespace
 
@@ -110,12 +118,37 @@ FailureOr<planner::Plan> Partition::makePlan(func::FuncOp function,
   return failure();
 }
 
-LogicalResult Partition::writePlan(const std::string &text) {
+LogicalResult Partition::addExplanation(
+    func::FuncOp function, hh::CloneRules &rules, const hh::ModelGraph &model,
+    const cluster::Cluster &cluster, const planner::Options &options,
+    const planner::Plan &plan, llvm::json::Value &figures) {
+  if (!explain && !whatIf)
+    return success();
+  const bool own = !planFile.empty();
+  planner::Explanation explanation =
+      planner::explainPlan(model.graph, cluster, options, plan,
+                           {/*alternatives=*/!own, /*whatIf=*/whatIf && !own});
+  if (own) {
+    // A search attaches clones to their readers, a user's map need not.
+    FailureOr<hh::ModelGraph> searched =
+        hh::buildModelGraph(function, cluster, rules, /*attachClones=*/true);
+    if (failed(searched))
+      return failure();
+    if (llvm::Error error = planner::compareWithAutomatic(
+            searched->graph, cluster, options, whatIf, explanation))
+      return function.emitError() << llvm::toString(std::move(error));
+  }
+  (*figures.getAsObject())["explanation"] =
+      planner::explanationToJSON(model.graph, cluster, plan, explanation);
+  return success();
+}
+
+LogicalResult Partition::writePlan(const llvm::json::Value &figures) {
   if (planOut.empty())
     return success();
   llvm::Error error =
       llvm::writeToOutput(planOut, [&](raw_ostream &stream) -> llvm::Error {
-        stream << text;
+        stream << llvm::formatv("{0:2}\n", figures);
         return llvm::Error::success();
       });
   if (!error)
@@ -170,7 +203,10 @@ LogicalResult Partition::partition() {
       plan->stages[stage].nodes.push_back(node);
     planner::costPlan(model->graph, cluster, options, *plan);
   }
-  if (failed(writePlan(planner::planToText(model->graph, cluster, *plan))))
+  llvm::json::Value figures = planner::planToJSON(model->graph, cluster, *plan);
+  if (failed(addExplanation(function, rules, *model, cluster, options, *plan,
+                            figures)) ||
+      failed(writePlan(figures)))
     return failure();
 
   std::vector<hh::StageDescription> descriptions;
@@ -182,7 +218,6 @@ LogicalResult Partition::partition() {
   builder.build(descriptions);
   hh::PlanOp::create(
       end, module.getLoc(),
-      cast<DictionaryAttr>(hh::toAttribute(
-          &getContext(), planner::planToJSON(model->graph, cluster, *plan))));
+      cast<DictionaryAttr>(hh::toAttribute(&getContext(), figures)));
   return success();
 }

@@ -60,13 +60,16 @@ def Partition : Pass<"hh-partition", "::mlir::ModuleOp"> {
     hh.plan { ... }
     hh.fingerprint outputs [...] { ... }
     ```
-    `hh.plan` holds the fields of plan.json, `hh.fingerprint` what hh-verify-plan compares with.
+    `hh.plan` holds the fields of plan.json, `hh.fingerprint` what hh-verify-plan compares with. With `explain` the plan
+    has an `explanation`: what holds the bottleneck, what other plans would cost; beside a plan file the automatic plan.
   }];
   let options = [
     Option<"stages", "stages", "unsigned", "0", "exactly this many stages; 0: as many as are best">,
     Option<"microbatches", "microbatches", "unsigned", "1", "microbatches of one step">,
     Option<"planFile", "plan", "std::string", "", "follow the stage map of this plan file instead of searching">,
     Option<"planOut", "plan-out", "std::string", "", "write the plan here (JSON)">,
+    Option<"explain", "explain", "bool", "false", "add to the plan why it is not better">,
+    Option<"whatIf", "what-if", "bool", "false", "add to the plan what one more device of each type would gain">,
   ];
   let dependentDialects = ["::hethub::hh::HHDialect"];
 }
