@@ -1,12 +1,19 @@
 // plan.json.
 #include "hethub/Planner/PlanFile.h"
 
+#include "hethub/Planner/SimulatePlan.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
 namespace hethub::planner {
+
+/// Where an operation comes from, as far as the exporter said.
+static StringRef placeOf(const Node &node) {
+  return node.scope.empty() ? node.name : node.scope;
+}
 
 json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                        const Plan &plan) {
@@ -15,8 +22,15 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
     json::Array nodes;
     for (unsigned node : stage.nodes)
       nodes.push_back(graph.nodes[node].name);
+    StringRef first, last;
+    if (!stage.nodes.empty()) {
+      first = placeOf(graph.nodes[stage.nodes.front()]);
+      last = placeOf(graph.nodes[stage.nodes.back()]);
+    }
     stages.push_back(
         json::Object{{"device_type", cluster.types[stage.deviceType].name},
+                     {"first", first},
+                     {"last", last},
                      {"replicas", stage.replicas},
                      {"tensor_parallel", stage.tensorParallel},
                      {"recompute", stage.recompute},
@@ -34,14 +48,23 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"memory_limit_bytes", stage.memoryLimit},
                      {"nodes", std::move(nodes)}});
   }
-  for (const Message &message : plan.messages)
+  for (const Message &message : plan.messages) {
+    simulator::Channel channel;
+    channel.bytes = message.bytes;
+    setChannelTimes(cluster, plan.stages[message.fromStage].deviceType,
+                    plan.stages[message.toStage].deviceType, channel);
     messages.push_back(
         json::Object{{"value", graph.tensors[message.tensor].name},
                      {"from_stage", message.fromStage},
                      {"to_stage", message.toStage},
                      {"bytes", message.bytes},
                      {"seconds", message.seconds},
+                     {"latency_seconds", channel.latencySeconds},
+                     {"transfer_seconds", channel.transferSeconds},
+                     {"copy_out_seconds", channel.copyOutSeconds},
+                     {"copy_in_seconds", channel.copyInSeconds},
                      {"cloned", message.cloned}});
+  }
   for (const std::string &note : plan.notes)
     notes.push_back(note);
   return json::Object{{"version", 1},
