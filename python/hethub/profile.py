@@ -55,7 +55,7 @@ def profile(
             "machine": processor(),
             "threads": 1,
             "repeats": repeats,
-            "ops": json.loads(times.read_text()),
+            **json.loads(times.read_text()),
         }
         file.write_text(json.dumps(content, indent=1) + "\n")
     return content

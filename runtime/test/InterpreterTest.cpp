@@ -314,8 +314,9 @@ TEST(Interpreter, ProfilesSumCallsOfOneOrigin) {
   std::string text =
       profileProgram(std::make_shared<StageProgram>(program), "", "", 5, 1);
   nlohmann::json profile = nlohmann::json::parse(text);
-  ASSERT_EQ(profile.size(), 1u);
-  nlohmann::json entry = profile["onnx.Mul(2x3xf32)"];
+  EXPECT_GT(profile["forward_s"].get<double>(), 0);
+  ASSERT_EQ(profile["ops"].size(), 1u);
+  nlohmann::json entry = profile["ops"]["onnx.Mul(2x3xf32)"];
   EXPECT_EQ(entry["name"], "/block0/Mul");
   EXPECT_EQ(entry["op"], "onnx.Mul");
   EXPECT_EQ(entry["count"], 1);

@@ -52,6 +52,9 @@ const std::vector<Row> &table() {
        [](RunOptions &o, const std::string &v) {
          o.repeats = whole("--repeats", v);
        }},
+      {"--drain", nullptr,
+       "start each repeat on all ranks together, when the last one has ended",
+       [](RunOptions &o, const std::string &) { o.drain = true; }},
       {"--threads", "N", "threads of LibTorch a rank (default 1)",
        [](RunOptions &o, const std::string &v) {
          o.threads = whole("--threads", v);

@@ -80,12 +80,16 @@ RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
       },
       std::move(forward), device, options, trace);
   bool keepsOutputs = !options.outputs.empty();
+  auto meet = [&] {
+    if (connection.host)
+      connection.host->barrier();
+  };
   executor.run([&](const PortSpec &port,
                    int microbatch) { return inputs.get(port, microbatch); },
                [&](const PortSpec &port, int microbatch, at::Tensor value) {
                  if (keepsOutputs)
                    outputs.add(port, microbatch, std::move(value));
                },
-               stats);
+               meet, stats);
   return stats;
 }

@@ -76,22 +76,24 @@ private:
 };
 } // namespace
 
-void Executor::run(const Feed &feed, const Sink &sink, RunStats &stats) {
+void Executor::run(const Feed &feed, const Sink &sink,
+                   const std::function<void()> &meet, RunStats &stats) {
   Place place = placeOf(spec_, rank_);
   const DeviceSpec &device = spec_.stages[static_cast<size_t>(place.stage)];
-  std::vector<Step> steps = expandSchedule(
-      spec_, place.replica, options_.microbatches, options_.repeats);
-  Run run(spec_, steps, device_, options_.ahead, commOf_);
+  std::vector<Step> steps =
+      expandSchedule(spec_, place.replica, options_.microbatches,
+                     options_.drain ? 1 : options_.repeats);
+  int first = 0; // microbatch of this round
   stats.emulated = isEmulated(spec_);
   auto record = [&](Trace::Track track, const std::string &name,
                     Clock::time_point begin, const Step &step, int64_t bytes) {
+    int microbatch = first + step.microbatch;
     if (trace_)
-      trace_->add(
-          {track, name, begin, Clock::now(), step.microbatch, bytes,
-           step.channel >= 0 ? flowOf(step.channel, step.microbatch) : 0});
+      trace_->add({track, name, begin, Clock::now(), microbatch, bytes,
+                   step.channel >= 0 ? flowOf(step.channel, microbatch) : 0});
   };
 
-  auto compute = [&](const Step &step) {
+  auto compute = [&](const Step &step, Run &run) {
     Tensors inputs;
     for (const PortSpec &port : spec_.inputs) {
       if (port.channel < 0) {
@@ -111,12 +113,12 @@ void Executor::run(const Feed &feed, const Sink &sink, RunStats &stats) {
         !sleepOut(begin, emulatedForwardS(device, measured)))
       ++stats.overruns;
     double busy = secondsBetween(begin, Clock::now());
-    int repeat = step.microbatch / options_.microbatches;
+    int repeat = (first + step.microbatch) / options_.microbatches;
     stats.repeatBusyS[static_cast<size_t>(repeat)] += busy;
     stats.computeS.push_back(measured);
     ++stats.computes;
-    record(Trace::Compute, "forward " + std::to_string(step.microbatch), begin,
-           step, 0);
+    record(Trace::Compute, "forward " + std::to_string(first + step.microbatch),
+           begin, step, 0);
     if (outputs.size() != spec_.outputs.size())
       fail("forward of stage ", spec_.stage, " must give ",
            spec_.outputs.size(), " outputs, got: ", outputs.size());
@@ -137,39 +139,55 @@ void Executor::run(const Feed &feed, const Sink &sink, RunStats &stats) {
 
   stats.repeatBusyS.assign(static_cast<size_t>(options_.repeats), 0);
   stats.repeatEndS.assign(static_cast<size_t>(options_.repeats), 0);
-  run.postAhead();
-  auto start = Clock::now();
-  for (const Step &step : steps) {
-    auto begin = Clock::now();
-    switch (step.action) {
-    case Action::Receive: {
-      at::Tensor value = run.receiveEnd(step).take(step.microbatch);
-      int64_t bytes = static_cast<int64_t>(value.nbytes());
-      run.received[{step.channel, step.microbatch}] = std::move(value);
-      run.receiveEnd(step).postAhead();
-      stats.waitS += secondsBetween(begin, Clock::now());
-      stats.bytesReceived += bytes;
-      if (trace_)
-        record(Trace::Receive, run.channel(step.channel).name, begin, step,
-               bytes);
-      break;
+  Clock::time_point start;
+  auto runSteps = [&] {
+    Run run(spec_, steps, device_, options_.ahead, commOf_);
+    run.postAhead();
+    if (options_.drain)
+      meet();
+    if (first == 0)
+      start = Clock::now();
+    if (options_.drain)
+      stats.repeatBeginS.push_back(secondsBetween(start, Clock::now()));
+    for (const Step &step : steps) {
+      auto begin = Clock::now();
+      switch (step.action) {
+      case Action::Receive: {
+        at::Tensor value = run.receiveEnd(step).take(step.microbatch);
+        int64_t bytes = static_cast<int64_t>(value.nbytes());
+        run.received[{step.channel, step.microbatch}] = std::move(value);
+        run.receiveEnd(step).postAhead();
+        stats.waitS += secondsBetween(begin, Clock::now());
+        stats.bytesReceived += bytes;
+        if (trace_)
+          record(Trace::Receive, run.channel(step.channel).name, begin, step,
+                 bytes);
+        break;
+      }
+      case Action::Send: {
+        auto found = run.toSend.find({step.channel, step.microbatch});
+        int64_t bytes = run.sendEnd(step).send(found->second, step.microbatch);
+        run.toSend.erase(found);
+        stats.bytesSent += bytes;
+        if (trace_)
+          record(Trace::Send, run.channel(step.channel).name, begin, step,
+                 bytes);
+        break;
+      }
+      default:
+        compute(step, run);
+      }
+      stats.repeatEndS[static_cast<size_t>((first + step.microbatch) /
+                                           options_.microbatches)] =
+          secondsBetween(start, Clock::now());
     }
-    case Action::Send: {
-      auto found = run.toSend.find({step.channel, step.microbatch});
-      int64_t bytes = run.sendEnd(step).send(found->second, step.microbatch);
-      run.toSend.erase(found);
-      stats.bytesSent += bytes;
-      if (trace_)
-        record(Trace::Send, run.channel(step.channel).name, begin, step, bytes);
-      break;
-    }
-    default:
-      compute(step);
-    }
-    stats.repeatEndS[static_cast<size_t>(step.microbatch /
-                                         options_.microbatches)] =
-        secondsBetween(start, Clock::now());
-  }
-  run.finish();
+    run.finish();
+  };
+  runSteps();
+  while (options_.drain && (first += options_.microbatches) <
+                               options_.microbatches * options_.repeats)
+    runSteps();
+  stats.startS =
+      std::chrono::duration<double>(start.time_since_epoch()).count();
   stats.wallS = secondsBetween(start, Clock::now());
 }

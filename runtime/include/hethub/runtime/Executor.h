@@ -41,9 +41,12 @@ std::vector<Step> expandSchedule(const StageSpec &spec, int replica,
 struct RunStats {
   double loadS = 0; ///< weights, start-up functions
   int64_t weightsBytes = 0;
-  double wallS = 0; ///< from the first step to the last send's end
-  std::vector<double> repeatEndS; ///< end of each repeat's last step, counted
-                                  ///< from the first step
+  double wallS = 0;  ///< from the first step to the last send's end
+  double startS = 0; ///< of the first step, by the machine's steady clock
+  std::vector<double> repeatBeginS; ///< where repeats drain: begin of each,
+                                    ///< counted from the first step
+  std::vector<double> repeatEndS;   ///< end of each repeat's last step, counted
+                                    ///< from the first step
   std::vector<double>
       repeatBusyS; ///< in forward, emulated sleep included, per repeat
   std::vector<double> computeS;       ///< each forward without emulated sleep
@@ -69,8 +72,10 @@ public:
            Forward forward, at::Device device, const RunOptions &options,
            Trace *trace);
 
-  /// Runs all steps; outputs of the last repeat go to `sink`.
-  void run(const Feed &feed, const Sink &sink, RunStats &stats);
+  /// Runs all steps; outputs of the last repeat go to `sink`. Where repeats
+  /// drain, each begins with `meet`, which returns on all ranks at once.
+  void run(const Feed &feed, const Sink &sink,
+           const std::function<void()> &meet, RunStats &stats);
 
 private:
   const StageSpec &spec_;

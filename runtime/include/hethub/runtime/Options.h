@@ -15,6 +15,7 @@ struct RunOptions {
   int microbatches = 1; ///< axis 0 of inputs is split in this many
   int repeats =
       1; ///< the same microbatches again, without draining the pipeline between
+  bool drain = false;      ///< repeats start together and one after the other
   int threads = 1;         ///< of LibTorch, per rank
   int ahead = 4;           ///< receives posted ahead per channel
   double timeoutS = 300;   ///< longest wait for a message or a rank
