@@ -77,9 +77,10 @@ json::Value explanationToJSON(const Graph &graph,
     object["count"] = int64_t(cluster.types[more.deviceType].count) + 1;
     whatIf.push_back(std::move(object));
   }
-  json::Object object{{"steady_seconds", explanation.steadySeconds},
+  json::Object object{{"fill_seconds", explanation.fillSeconds},
                       {"message_seconds", explanation.messageSeconds},
-                      {"fill_seconds", explanation.fillSeconds},
+                      {"steady_seconds", explanation.steadySeconds},
+                      {"once_seconds", explanation.onceSeconds},
                       {"imbalance", explanation.imbalance},
                       {"unused_devices", std::move(unused)},
                       {"alternatives", std::move(alternatives)},

@@ -12,6 +12,7 @@ from .build import build
 from .compile import compile, plan
 from .demo.main import demo
 from .errors import HetHubError
+from .explanation import explanation_lines
 from .folders import end_on_signals
 from .output import OutputFolder
 from .profile import profile
@@ -72,9 +73,11 @@ def plan_command(arguments: argparse.Namespace) -> None:
             dims=dict(arguments.dim),
             plan_file=arguments.plan,
             microbatches=arguments.microbatches,
+            explain=arguments.explain,
+            what_if=arguments.what_if,
         )
         step.done = f"wrote {arguments.output}"
-    print(json.dumps(found, indent=1) if arguments.json else plan_table(found))
+    print(json.dumps(found, indent=1) if arguments.json else "\n".join([plan_table(found), *explanation_lines(found)]))
 
 
 def compile_command(arguments: argparse.Namespace) -> None:
@@ -147,6 +150,13 @@ def demo_command(arguments: argparse.Namespace) -> None:
 def add_plan(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, default=Path("plan.json"), help="where the plan goes (plan.json)")
+    parser.add_argument(
+        "--explain",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="say why the plan is not better and what others cost (yes); takes about as long as planning",
+    )
+    parser.add_argument("--what-if", action="store_true", help="also what one more device of each type would gain")
     add_json(parser)
 
 

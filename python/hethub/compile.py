@@ -51,13 +51,18 @@ def plan(
     dims: Mapping[str, int] | None = None,
     plan_file: Path | str | None = None,
     microbatches: int | None = None,
+    explain: bool = False,
+    what_if: bool = False,
 ) -> dict[str, Any]:
     """Plans a model without compiling it and returns the content of plan.json, which `output` (a file) receives.
 
     `stages` alone stands for so many equal devices of this machine; with a cluster it is the number of stages to find.
     Times in the plan are seconds, sizes bytes. `plan_file` is a stage map of one's own, which is checked and costed.
+    `explain` adds why the plan is not better, `what_if` also what one more device of each type would gain.
     """
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    arguments += ["--explain"] if explain else []
+    arguments += ["--what-if"] if what_if else []
     with tempfile.TemporaryDirectory(prefix="hethub-plan-") as scratch:
         tools.run("hh-compile", [*arguments, "--plan-only", "-o", scratch])
         text = (Path(scratch) / "plan.json").read_text()

@@ -1,9 +1,11 @@
-"""The plan as a table for people."""
+"""The plan as a table for people. Every figure is one of plan.json."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+RANGE_WIDTH = 44
 
 
 def amount(value: float, unit: str, base: int) -> str:
@@ -21,44 +23,108 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3f}" if seconds < 0.1 else f"{seconds * 1e3:.1f}"
 
 
-def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns: the first two to the left, figures to the right."""
+def percent(share: float, sign: bool = False) -> str:
+    return f"{100 * share:+.1f} %" if sign else f"{100 * share:.1f} %"
+
+
+def rate(plan: Mapping[str, Any], step_seconds: float) -> str:
+    """Microbatches/s, and samples/s where the size of a microbatch is known."""
+    if step_seconds <= 0:
+        return "no time"
+    microbatches = plan.get("microbatches", 1) / step_seconds
+    size = plan.get("microbatch_size", 0)
+    samples = f", {amount(microbatches * size, '', 1000)} samples/s" if size else ""
+    return f"{amount(microbatches, '', 1000)} microbatches/s{samples}"
+
+
+def render(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> str:
+    """Aligned columns: the first `left` ones to the left, figures to the right."""
     lines = [list(header), *[list(row) for row in rows]]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     text = []
     for line in lines:
         cells = [
-            cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+            cell.ljust(w) if k < left else cell.rjust(w) for k, (cell, w) in enumerate(zip(line, widths, strict=True))
         ]
         text.append("  ".join(cells).rstrip())
     return "\n".join(text)
 
 
-def plan_table(plan: dict[str, Any]) -> str:
-    """One line per stage, then step time, bound and gap."""
-    header = ["stage", "device type", "ops", "parameters", "memory", "predicted ms"]
+def device_of(stage: Mapping[str, Any]) -> str:
+    """`new x3 tp2`: three replicas of two devices each."""
+    replicas, width = stage.get("replicas", 1), stage.get("tensor_parallel", 1)
+    return stage["device_type"] + (f" x{replicas}" if replicas > 1 else "") + (f" tp{width}" if width > 1 else "")
+
+
+def load_of(stage: Mapping[str, Any]) -> float:
+    """Seconds of a stage for each microbatch of the step: replicas take turns."""
+    return (stage["forward_seconds"] + stage.get("backward_seconds", 0)) / stage.get("replicas", 1)
+
+
+def shorten(text: str, width: int) -> str:
+    """The end of a long name says more than its begin."""
+    return text if len(text) <= width else "..." + text[len(text) - width + 3 :]
+
+
+def range_of(stage: Mapping[str, Any]) -> str:
+    """`layers.0 .. layers.5`: where the stage's first and last operation come from."""
+    first, last = (stage.get(field) or "" for field in ("first", "last"))
+    if first == last:
+        return shorten(first, RANGE_WIDTH)
+    half = (RANGE_WIDTH - 4) // 2
+    if len(first) + len(last) <= 2 * half:
+        return f"{first} .. {last}"
+    return f"{shorten(first, half)} .. {shorten(last, half)}"
+
+
+def memory_of(stage: Mapping[str, Any]) -> str:
+    used, limit = stage["memory_bytes"], stage.get("memory_limit_bytes", 0)
+    text = amount(used, "B", 1024)
+    return f"{text} of {amount(limit, 'B', 1024)}" if limit else text
+
+
+def stage_table(plan: Mapping[str, Any]) -> str:
+    """One line per stage. Columns of training stand only in its plans."""
+    training = plan.get("training", False)
+    header = ["stage", "device type", "operations", "ops", "forward ms"]
+    header += ["backward ms", "once ms"] if training else []
+    header += ["load ms", "memory", "receives", "receive ms"]
     rows = []
     for k, stage in enumerate(plan["stages"]):
-        device = stage["device_type"] + (f" x{stage['replicas']}" if stage.get("replicas", 1) > 1 else "")
-        rows.append(
-            [
-                str(k),
-                device,
-                str(len(stage["nodes"])),
-                amount(stage["parameter_bytes"], "B", 1024),
-                amount(stage["memory_bytes"], "B", 1024),
-                milliseconds(stage["forward_seconds"]),
-            ]
-        )
-    lines = [render(header, rows)]
+        row = [str(k), device_of(stage), range_of(stage), str(len(stage["nodes"]))]
+        row.append(milliseconds(stage["forward_seconds"]))
+        if training:
+            again = " (recomputes)" if stage.get("recompute") else ""
+            row.append(milliseconds(stage["backward_seconds"]) + again)
+            row.append(milliseconds(stage.get("all_reduce_seconds", 0) + stage.get("optimizer_seconds", 0)))
+        row += [milliseconds(load_of(stage)), memory_of(stage)]
+        received = stage.get("receive_bytes", 0)
+        row.append(amount(received, "B", 1024) if received else "-")
+        row.append(milliseconds(stage.get("receive_seconds", 0)) if k else "-")
+        rows.append(row)
+    return render(header, rows, left=3)
+
+
+def figures(plan: Mapping[str, Any]) -> list[str]:
+    """Step time and what is known about better ones, a line each."""
+    lines = []
     step = plan.get("step_seconds")
-    if step is not None:
+    if step:
         microbatches = plan.get("microbatches", 1)
         of = f" for {microbatches} microbatches" if microbatches > 1 else ""
-        lines.append(f"step{of}: {milliseconds(step)} ms predicted")
+        lines.append(f"step{of}: {milliseconds(step)} ms predicted, {rate(plan, step)}")
     bound = plan.get("lower_bound_seconds")
     if bound and step:
-        lines.append(f"lower bound: {milliseconds(bound)} ms, gap {100 * (1 - bound / step):.1f} %")
-    for note in plan.get("notes", []):
-        lines.append(f"note: {note}")
-    return "\n".join(lines)
+        proven = ", no plan of this order is better" if plan.get("optimal_for_order") else ""
+        lines.append(f"lower bound: {milliseconds(bound)} ms, gap {percent(1 - bound / step)}{proven}")
+    mix = plan.get("upper_bound_throughput")
+    if mix and step:
+        reached = plan.get("microbatches", 1) / step / mix
+        lines.append(f"upper bound of the mix: {amount(mix, '', 1000)} microbatches/s, reached: {percent(reached)}")
+    lines += [f"note: {note}" for note in plan.get("notes", [])]
+    return lines
+
+
+def plan_table(plan: Mapping[str, Any]) -> str:
+    """Stages, step time, throughput, bound and gap."""
+    return "\n".join([stage_table(plan), *figures(plan)])

@@ -21,4 +21,4 @@ def test_demo(tmp_path: Path) -> None:
     assert rate > 0
     # Other work on the machine may cost some; more than the bound would mean that something is measured wrongly.
     assert 50 < efficiency < 105
-    assert all(name in result.stdout for name in ("fast", "medium", "slow", "predicted ms"))
+    assert all(name in result.stdout for name in ("fast", "medium", "slow", "forward ms"))

@@ -30,7 +30,8 @@ def test_plan_command_prints_a_table_and_json(tmp_path: Path, layers: Path) -> N
     file = tmp_path / "plan.json"
     result = command("plan", layers, "--stages", 2, "-o", file)
     assert result.returncode == 0, result.stderr
-    assert " ".join(result.stdout.splitlines()[0].split()) == "stage device type ops parameters memory predicted ms"
+    header = "stage device type operations ops forward ms load ms memory receives receive ms"
+    assert " ".join(result.stdout.splitlines()[0].split()) == header
     assert len(json.loads(file.read_text())["stages"]) == 2
     facts = json.loads(command("plan", layers, "--stages", 2, "-o", file, "--json").stdout)
     assert facts["stages"] == json.loads(file.read_text())["stages"]

@@ -78,19 +78,43 @@ def test_amounts(value: int, text: str) -> None:
     assert amount(value, "B", 1024) == text
 
 
+STAGE = {
+    "device_type": "old",
+    "first": "h.0",
+    "last": "h.5",
+    "replicas": 2,
+    "nodes": ["a", "b"],
+    "memory_bytes": 4096,
+    "memory_limit_bytes": 8192,
+    "forward_seconds": 0.25,
+    "backward_seconds": 0.0,
+    "receive_bytes": 0,
+    "receive_seconds": 0.0,
+}
+
+
 def test_plan_table() -> None:
-    stage = {
-        "device_type": "old",
-        "replicas": 2,
-        "nodes": ["a", "b"],
-        "parameter_bytes": 2048,
-        "memory_bytes": 4096,
-        "forward_seconds": 0.25,
+    plan = {
+        "stages": [STAGE, {**STAGE, "device_type": "new", "replicas": 1, "last": "h.0", "receive_bytes": 512}],
+        "microbatches": 4,
+        "step_seconds": 1.0,
+        "lower_bound_seconds": 0.9,
+        "upper_bound_throughput": 5.0,
+        "notes": ["a note"],
     }
-    plan = {"stages": [stage], "microbatches": 4, "step_seconds": 1.0, "lower_bound_seconds": 0.9}
     assert plan_table(plan).splitlines() == [
-        "stage  device type  ops  parameters    memory  predicted ms",
-        "0      old x2         2    2.00 KiB  4.00 KiB         250.0",
-        "step for 4 microbatches: 1000.0 ms predicted",
+        "stage  device type  operations  ops  forward ms  load ms                memory  receives  receive ms",
+        "0      old x2       h.0 .. h.5    2       250.0    125.0  4.00 KiB of 8.00 KiB         -           -",
+        "1      new          h.0           2       250.0    250.0  4.00 KiB of 8.00 KiB     512 B       0.000",
+        "step for 4 microbatches: 1000.0 ms predicted, 4 microbatches/s",
         "lower bound: 900.0 ms, gap 10.0 %",
+        "upper bound of the mix: 5 microbatches/s, reached: 80.0 %",
+        "note: a note",
     ]
+
+
+def test_training_columns() -> None:
+    stage = {**STAGE, "backward_seconds": 0.5, "recompute": True, "all_reduce_seconds": 0.1, "optimizer_seconds": 0.2}
+    header, row = plan_table({"stages": [stage], "training": True}).splitlines()
+    assert re.search(r"  backward ms  once ms  load ms  ", header)
+    assert re.search(r"  250\.0  500\.0 \(recomputes\) +300\.0 +375\.0  ", row)
