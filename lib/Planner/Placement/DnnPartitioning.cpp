@@ -187,18 +187,18 @@ Expected<PlacementProblem> Reader::read(StringRef text) {
   if (!object)
     return fail("an instance must be an object with nodes and edges");
   if (Error error = readDevices(*object))
-    return std::move(error);
+    return error;
   const json::Array *nodes = object->getArray("nodes");
   const json::Array *edges = object->getArray("edges");
   if (!nodes || !edges)
     return fail(Twine(nodes ? "edges" : "nodes") + " must be a list");
   for (size_t position = 0; position < nodes->size(); ++position)
     if (Error error = readNode((*nodes)[position], position))
-      return std::move(error);
+      return error;
   hasEdge.assign(problem.nodes.size(), false);
   for (size_t position = 0; position < edges->size(); ++position)
     if (Error error = readEdge((*edges)[position], position))
-      return std::move(error);
+      return error;
   if (Error error = verifyPlacementProblem(problem))
     return fail(toString(std::move(error)));
   return std::move(problem);
