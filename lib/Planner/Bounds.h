@@ -6,8 +6,8 @@
 
 namespace hethub::planner {
 
-/// No plan has a smaller largest load.
-double bottleneckBound(const SliceCosts &costs);
+/// No plan is steady for less, neither by its busiest stage nor by any other.
+double steadyBound(const SliceCosts &costs);
 /// No plan has a smaller step time.
 double stepBound(const SliceCosts &costs);
 

@@ -1,5 +1,6 @@
 // A stage map that a user wrote: everything wrong with it at once, or its
 // costs.
+#include "StageCosts.h"
 #include "hethub/Planner/Planner.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -45,15 +46,19 @@ public:
       if (std::optional<unsigned> type = cluster.find(request.deviceType)) {
         stage.deviceType = *type;
         used[*type] += uint64_t(request.replicas) * request.tensorParallel;
+        unsigned widest = devicesOfNode(cluster.types[*type]);
+        if (request.tensorParallel > widest)
+          fail(where + ": tensor_parallel must be at most the " +
+               Twine(widest) + " devices of a node of type '" +
+               request.deviceType + "', got: " + Twine(request.tensorParallel));
       } else {
         fail(where + ": the device type must be one of the cluster, got: '" +
              request.deviceType + "'");
       }
       if (request.replicas < 1)
         fail(where + ": replicas must be at least 1, got: 0");
-      if (request.tensorParallel != 1)
-        fail(where + ": tensor_parallel must be 1, got: " +
-             Twine(request.tensorParallel));
+      if (request.tensorParallel < 1)
+        fail(where + ": tensor_parallel must be at least 1, got: 0");
       if (request.nodes.empty())
         fail(where + ": a stage must have at least one operation, got: none");
       for (const std::string &name : request.nodes) {
@@ -159,8 +164,15 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
   }
   if (checker.errors)
     return std::move(checker.errors);
+  // The bound is one for plans like this one too.
+  Options allowed = options;
+  for (const Stage &stage : plan.stages) {
+    allowed.replicas |= stage.replicas > 1;
+    allowed.tensorParallel |= stage.tensorParallel > 1;
+    allowed.recompute |= stage.recompute;
+  }
   plan.lowerBoundSeconds =
-      std::min(plan.stepSeconds, lowerBoundSeconds(graph, cluster, options));
+      std::min(plan.stepSeconds, lowerBoundSeconds(graph, cluster, allowed));
   plan.orderBoundSeconds = plan.lowerBoundSeconds;
   return plan;
 }

@@ -106,8 +106,9 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
   for (Stage &stage : plan.stages) {
     stage.allReduceSeconds = stage.optimizerSeconds = 0;
     if (options.training) {
-      stage.allReduceSeconds = gradientSumSeconds(
-          cluster, stage.deviceType, stage.replicas, stage.parameterBytes);
+      stage.allReduceSeconds =
+          linkOfReplicas(cluster, stage.deviceType)
+              .seconds(stage.replicas, double(stage.parameterBytes));
       stage.optimizerSeconds = optimizerSeconds(
           cluster, options, stage.deviceType, stage.parameterBytes);
     }

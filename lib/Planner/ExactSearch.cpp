@@ -17,12 +17,16 @@ namespace hethub::planner {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Plan makePlan(const Slices &slices) {
+Plan makePlan(const SliceCosts &costs, const Slices &slices) {
   Plan plan;
   unsigned begin = 0;
   for (size_t index = 0; index < slices.ends.size(); ++index) {
     Stage stage;
-    stage.deviceType = slices.types[index];
+    const Choice &choice = slices.choices[index];
+    stage.deviceType = choice.type;
+    stage.replicas = choice.replicas;
+    stage.tensorParallel = costs.kinds[choice.kind].width;
+    stage.recompute = costs.kinds[choice.kind].recompute;
     for (unsigned node = begin; node < slices.ends[index]; ++node)
       stage.nodes.push_back(node);
     begin = slices.ends[index];
@@ -32,7 +36,7 @@ Plan makePlan(const Slices &slices) {
 }
 
 bool Incumbent::consider(const Slices &candidate) {
-  Plan plan = makePlan(candidate);
+  Plan plan = makePlan(costs, candidate);
   costPlan(costs.graph, cluster, costs.options, plan);
   double value = plan.stepSeconds;
   for (const Stage &stage : plan.stages)
@@ -51,13 +55,13 @@ namespace {
 
 /// The first stages of a plan.
 struct Partial {
-  double sum = 0;        ///< work, messages and penalties so far
-  double bottleneck = 0; ///< largest load so far
+  double sum = 0;    ///< work, messages and penalties so far
+  double steady = 0; ///< largest so far
   unsigned end = 0;
-  unsigned type = 0; ///< of the last stage
-  unsigned used = 0; ///< set of devices
-  unsigned
-      inFlight; ///< most microbatches that the last stage may have in flight
+  unsigned choice = 0; ///< of the last stage
+  unsigned used = 0;   ///< set of devices
+  unsigned ahead; ///< most microbatches in flight that may be behind the last
+                  ///< stage
   int parent = -1;
 };
 
@@ -74,21 +78,20 @@ struct Entry {
 } // namespace
 
 static double search(const SliceCosts &costs, const DeviceSets &sets,
-                     const SliceTable &table, double bound, double low,
-                     unsigned maxStages, unsigned exactStages,
+                     const SliceTable &table, double low, unsigned exactStages,
                      uint64_t workLimit, uint64_t &work, Incumbent &incumbent) {
   const unsigned n = costs.nodeCount, types = costs.typeCount;
-  const unsigned most = costs.tracksInFlight ? costs.options.microbatches : 1;
-  const double repeats = double(costs.options.microbatches) - 1;
+  const unsigned most = costs.options.microbatches;
+  const ArrayRef<Choice> choices = table.choices();
   std::vector<Partial> partials(1);
-  partials[0].inFlight = most;
+  partials[0].ahead = most;
   std::priority_queue<Entry> queue;
   queue.push({0, 0, 0});
   const uint64_t before = table.workDone();
   std::vector<unsigned> typeAt;
   std::map<std::vector<unsigned>, std::vector<std::pair<double, double>>>
-      expanded;                                      // sums and bottlenecks
-  std::vector<std::pair<unsigned, unsigned>> stages; // end, type
+      expanded;                                      // sums and steady seconds
+  std::vector<std::pair<unsigned, unsigned>> stages; // end, choice
   std::vector<LiveTensor> live;
 
   while (!queue.empty()) {
@@ -103,7 +106,7 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
 
     stages.clear();
     for (int index = entry.partial; index > 0; index = partials[index].parent)
-      stages.emplace_back(partials[index].end, partials[index].type);
+      stages.emplace_back(partials[index].end, partials[index].choice);
     std::reverse(stages.begin(), stages.end());
     live.assign(costs.liveAt(begin).begin(), costs.liveAt(begin).end());
     std::sort(
@@ -112,34 +115,37 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
         });
     typeAt.clear();
     for (const LiveTensor &tensor : live)
-      typeAt.push_back(std::upper_bound(stages.begin(), stages.end(),
-                                        std::make_pair(tensor.producer, ~0u))
-                           ->second);
+      typeAt.push_back(
+          choices[std::upper_bound(stages.begin(), stages.end(),
+                                   std::make_pair(tensor.producer, ~0u))
+                      ->second]
+              .type);
 
     // Of two beginnings that differ only in what is paid, one that paid more
     // can be dropped. (Not where microbatches in flight decide what fits: a
-    // smaller bottleneck means more of them.)
+    // faster pace means more of them.)
     if (!costs.tracksInFlight) {
-      std::vector<unsigned> key{begin, current.used, current.type};
+      std::vector<unsigned> key{begin, current.used,
+                                begin ? choices[current.choice].type : 0};
       key.insert(key.end(), typeAt.begin(), typeAt.end());
       auto &paid = expanded[key];
-      double bottleneck = std::max(current.bottleneck, low);
+      double steady = std::max(current.steady, low);
       if (llvm::any_of(paid, [&](auto &other) {
-            return other.first <= current.sum && other.second <= bottleneck;
+            return other.first <= current.sum && other.second <= steady;
           }))
         continue;
-      paid.emplace_back(current.sum, bottleneck);
+      paid.emplace_back(current.sum, steady);
     }
 
-    const unsigned stageCount = sets.total(current.used) + 1;
     ArrayRef<Segment> segments = costs.segmentsOf(begin);
-    for (unsigned type = 0; type < types; ++type) {
-      if (sets.count(current.used, type) == sets.count(sets.all(), type) ||
-          stageCount > maxStages)
+    for (unsigned index = 0; index < choices.size(); ++index) {
+      const Choice &choice = choices[index];
+      if (!sets.canAdd(current.used, choice))
         continue;
-      const unsigned used = sets.add(current.used, type);
+      const unsigned type = choice.type;
+      const unsigned used = sets.add(current.used, choice);
       const unsigned available = sets.all() - used;
-      const unsigned furthest = table.reach(type, 1)[begin];
+      const unsigned furthest = table.reach(index, 1)[begin];
       double received = 0;
       size_t next = 0, segment = 0;
       work += uint64_t(furthest - begin) * types * types;
@@ -149,52 +155,53 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
         while (segment + 1 < segments.size() &&
                segments[segment + 1].begin <= end)
           ++segment;
-        if (end < n ? !costs.cutAllowed[end] || stageCount == maxStages
-                    : exactStages && stageCount != exactStages)
+        if (end < n ? !costs.cutAllowed[end]
+                    : exactStages && sets.stages(used) != exactStages)
           continue;
-        unsigned inFlight = most;
+        unsigned ahead = most;
         if (costs.tracksInFlight) {
-          if (begin > 0 && current.inFlight < most) {
-            double rest = double(current.inFlight) - 1 -
-                          (bound > 0 ? std::ceil(2 * received / bound) : 0);
-            if (rest < 1)
+          if (begin > 0 && current.ahead < most) {
+            int64_t rest =
+                int64_t(current.ahead) - choice.replicas - table.hop(received);
+            if (rest < 0)
               continue;
-            inFlight = unsigned(rest);
+            ahead = unsigned(rest);
           }
-          inFlight = std::min(inFlight, costs.maxInFlight(type, begin, end));
-          if (inFlight == 0)
+          unsigned fits = costs.maxInFlight(choice.kind, begin, end);
+          if (fits == 0)
             break; // nor does a longer slice fit
+          if (uint64_t(fits) * choice.replicas < most)
+            ahead = std::min(ahead, (fits - 1) * choice.replicas);
         }
-        double load = costs.load(type, begin, end);
         Partial extended;
-        extended.sum = current.sum + load + costs.messageFactor * received +
-                       table.cutPenalty(begin);
-        extended.bottleneck = std::max(current.bottleneck, load);
+        extended.sum = current.sum + costs.load(choice.kind, begin, end) +
+                       costs.messageFactor * received + table.cutPenalty(begin);
+        extended.steady =
+            std::max(current.steady, costs.steady(choice, begin, end));
         extended.end = end;
-        extended.type = type;
+        extended.choice = index;
         extended.used = used;
-        extended.inFlight = inFlight;
+        extended.ahead = ahead;
         extended.parent = entry.partial;
         double rest = end == n ? 0 : infinity;
         if (end < n)
           for (unsigned following = 0; following < types; ++following)
             rest = std::min(
                 rest,
-                table.remaining(available, inFlight, type, following, end) +
+                table.remaining(available, ahead, type, following, end) +
                     costs.messageFactor *
                         costs.correction(segments[segment], type, following));
-        double estimate =
-            extended.sum + rest + repeats * std::max(extended.bottleneck, low);
+        double estimate = extended.sum + rest + std::max(extended.steady, low);
         if (!(estimate < incumbent.threshold()))
           continue;
         if (end == n) {
           Slices slices;
-          for (auto [stageEnd, stageType] : stages) {
+          for (auto [stageEnd, stageChoice] : stages) {
             slices.ends.push_back(stageEnd);
-            slices.types.push_back(stageType);
+            slices.choices.push_back(choices[stageChoice]);
           }
           slices.ends.push_back(n);
-          slices.types.push_back(type);
+          slices.choices.push_back(choice);
           incumbent.consider(slices);
           continue;
         }
@@ -207,12 +214,11 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
 }
 
 double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
-                     const SliceTable &table, double bound, double low,
-                     unsigned maxStages, unsigned exactStages,
+                     const SliceTable &table, double low, unsigned exactStages,
                      uint64_t &workLimit, Incumbent &incumbent) {
   uint64_t work = 0;
-  double proven = search(costs, sets, table, bound, low, maxStages, exactStages,
-                         workLimit, work, incumbent);
+  double proven =
+      search(costs, sets, table, low, exactStages, workLimit, work, incumbent);
   workLimit -= std::min(workLimit, work);
   return proven;
 }

@@ -33,16 +33,16 @@ private:
 };
 
 /// A plan of the slices, not yet costed.
-Plan makePlan(const Slices &slices);
+Plan makePlan(const SliceCosts &costs, const Slices &slices);
 
-/// Searches all plans with bottleneck in (low, bound of the table]. Types of
-/// all earlier stages are known here, so messages that pass over stages are
-/// charged exactly; the table's values, which are lower bounds, direct the
-/// search and end it. Returns a lower bound on the objective of every plan in
-/// the interval that is not worse than the incumbent.
+/// Searches all plans whose steady seconds are at least `low` and at most the
+/// bound of the table. Types of all earlier stages are known here, so messages
+/// that pass over stages are charged exactly; the table's values, which are
+/// lower bounds, direct the search and end it. Returns a lower bound on the
+/// objective of every plan in the interval that is not worse than the
+/// incumbent.
 double searchExactly(const SliceCosts &costs, const DeviceSets &sets,
-                     const SliceTable &table, double bound, double low,
-                     unsigned maxStages, unsigned exactStages,
+                     const SliceTable &table, double low, unsigned exactStages,
                      uint64_t &workLimit, Incumbent &incumbent);
 
 } // namespace hethub::planner

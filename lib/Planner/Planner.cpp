@@ -1,9 +1,9 @@
-// findPlan: the search over the bottleneck.
+// findPlan: the search over the steady seconds of the busiest stage.
 //
-// Step time = sum + (m - 1) x bottleneck. For a bound on the bottleneck the
-// slice table gives the least sum; it falls as the bound grows. So the least
-// sum at the upper end of an interval of bottlenecks, with its lower end,
-// bounds all plans of the interval from below. Intervals are split until none
+// Step time = sum + largest steady seconds. For a bound on the latter the slice
+// table gives the least sum; it falls as the bound grows. So the least sum at
+// the upper end of an interval of bounds, with its lower end, bounds all plans
+// of the interval from below. Intervals are split until none
 // can hold a better plan than the best one found.
 #include "hethub/Planner/Planner.h"
 
@@ -26,7 +26,7 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 namespace {
 
-/// Bottlenecks in (low, high]; plans with them have at least `sum`.
+/// Steady seconds in (low, high]; plans with them have at least `sum`.
 struct Interval {
   double low, high, sum;
   double estimate; // of the objective
@@ -38,14 +38,12 @@ struct Interval {
 class Search {
 public:
   Search(const SliceCosts &costs, const cluster::Cluster &cluster,
-         const DeviceSets &sets, unsigned maxStages, unsigned exactStages)
-      : costs(costs), sets(sets), maxStages(maxStages),
-        exactStages(exactStages), lowest(bottleneckBound(costs)),
+         const DeviceSets &sets, unsigned exactStages)
+      : costs(costs), sets(sets), exactStages(exactStages),
+        lowest(steadyBound(costs)),
         // Ties only: cuts that split a scope lose against equally good ones
         // that do not, more stages against fewer.
-        table(costs, sets, maxStages, exactStages,
-              1e-10 * (costs.leastWork() +
-                       (costs.options.microbatches - 1.0) * lowest)),
+        table(costs, sets, exactStages, 1e-10 * (costs.leastWork() + lowest)),
         incumbent(costs, table, cluster) {}
 
   /// Finds the best plan. False: none fits.
@@ -55,115 +53,115 @@ public:
   double provenBound() const { return proven; }
 
 private:
-  double largestLoadAtMost(double value) const;
-  double smallestLoadAbove(double value) const;
+  double largestAtMost(double value) const;
+  double smallestAbove(double value) const;
   void split(const Interval &interval);
   void push(double low, double high, double sum);
 
   const SliceCosts &costs;
   const DeviceSets &sets;
-  unsigned maxStages, exactStages;
+  unsigned exactStages;
   double lowest;
   SliceTable table;
   Incumbent incumbent;
   double proven = infinity;
   double floor = stepBound(costs);
   uint64_t workLimit = costs.options.workLimit;
-  double repeats = costs.options.microbatches - 1.0;
   std::priority_queue<Interval> intervals;
 };
 
 } // namespace
 
-double Search::largestLoadAtMost(double value) const {
+/// Largest steady seconds of any slice that are at most `value`.
+double Search::largestAtMost(double value) const {
   double largest = -infinity;
-  for (unsigned type = 0; type < costs.typeCount; ++type) {
-    const std::vector<double> &work = costs.work[type];
+  for (const Choice &choice : table.choices()) {
     unsigned end = 0;
     for (unsigned begin = 0; begin < costs.nodeCount; ++begin) {
       end = std::max(end, begin);
-      while (end < costs.nodeCount && work[end + 1] - work[begin] <= value)
+      while (end < costs.nodeCount &&
+             costs.steady(choice, begin, end + 1) <= value)
         ++end;
       if (end > begin)
-        largest = std::max(largest, work[end] - work[begin]);
+        largest = std::max(largest, costs.steady(choice, begin, end));
     }
   }
   return largest;
 }
 
-double Search::smallestLoadAbove(double value) const {
+double Search::smallestAbove(double value) const {
   double smallest = infinity;
-  for (unsigned type = 0; type < costs.typeCount; ++type) {
-    const std::vector<double> &work = costs.work[type];
+  for (const Choice &choice : table.choices()) {
     unsigned end = 0;
     for (unsigned begin = 0; begin < costs.nodeCount; ++begin) {
       end = std::max(end, begin + 1);
-      while (end < costs.nodeCount && work[end] - work[begin] <= value)
+      while (end < costs.nodeCount && costs.steady(choice, begin, end) <= value)
         ++end;
-      if (work[end] - work[begin] > value)
-        smallest = std::min(smallest, work[end] - work[begin]);
+      double seconds = costs.steady(choice, begin, end);
+      if (seconds > value)
+        smallest = std::min(smallest, seconds);
     }
   }
   return smallest;
 }
 
 void Search::push(double low, double high, double sum) {
-  double estimate = sum + repeats * std::max(low, 0.0);
+  double estimate = sum + std::max(low, 0.0);
   if (low < high && sum < infinity && estimate < incumbent.threshold())
     intervals.push({low, high, sum, estimate});
 }
 
 void Search::split(const Interval &interval) {
-  // Above this bottleneck nothing can be better than the incumbent.
-  double high = interval.high;
-  if (repeats > 0)
-    high = std::min(high, (incumbent.threshold() - interval.sum) / repeats);
-  high = largestLoadAtMost(high);
-  double first = smallestLoadAbove(interval.low);
+  // Above this nothing can be better than the incumbent.
+  double high = largestAtMost(
+      std::min(interval.high, incumbent.threshold() - interval.sum));
+  double first = smallestAbove(interval.low);
   if (high < first)
     return;
   double bound;
-  if (repeats == 0 || first == high)
+  if (first == high)
     bound = high;
   else if (incumbent.objective == infinity)
     bound = std::max(
-        first, largestLoadAtMost(std::min(high, std::max(first, lowest) * 1.05 +
-                                                    (first - lowest) * 0.5)));
+        first, largestAtMost(std::min(high, std::max(first, lowest) * 1.05 +
+                                                (first - lowest) * 0.5)));
   else
-    bound = std::max(first, largestLoadAtMost((first + high) / 2));
+    bound = std::max(first, largestAtMost((first + high) / 2));
 
-  double sum = table.fill(bound);
+  double sum = table.fill(bound, workLimit);
+  if (table.interrupted()) {
+    intervals.push(interval);
+    return;
+  }
   if (sum < infinity) {
     Slices slices = table.best();
     bool fits = incumbent.consider(slices);
-    double bottleneck = 0;
+    double steady = 0;
     for (size_t stage = 0; stage < slices.ends.size(); ++stage)
-      bottleneck =
-          std::max(bottleneck, costs.load(slices.types[stage],
-                                          stage ? slices.ends[stage - 1] : 0,
-                                          slices.ends[stage]));
+      steady = std::max(steady, costs.steady(slices.choices[stage],
+                                             stage ? slices.ends[stage - 1] : 0,
+                                             slices.ends[stage]));
     // What the table promised for this plan; if the truth is worse, the table
     // alone cannot close the interval.
     if (incumbent.objective <= floor * (1 + 1e-9))
       return;
-    bool loose = !fits || incumbent.threshold() > sum + repeats * bottleneck;
-    double estimate = sum + repeats * first;
+    bool loose = !fits || incumbent.threshold() > sum + steady;
+    double estimate = sum + first;
     if (estimate < incumbent.threshold() && loose &&
-        (bound - first <= 1e-3 * bound || repeats == 0)) {
-      proven = std::min(proven, searchExactly(costs, sets, table, bound, first,
-                                              maxStages, exactStages, workLimit,
-                                              incumbent));
+        bound - first <= 1e-3 * bound) {
+      proven =
+          std::min(proven, searchExactly(costs, sets, table, first, exactStages,
+                                         workLimit, incumbent));
     } else if (first < bound) {
-      // `first` itself may be a bottleneck: intervals are open at their lower
+      // `first` itself may be the largest: intervals are open at their lower
       // end.
       double below = std::nextafter(first, -infinity);
-      double middle = std::max(first, largestLoadAtMost((first + bound) / 2));
+      double middle = std::max(first, largestAtMost((first + bound) / 2));
       if (loose) {
         push(below, middle, sum);
         push(middle, bound, sum);
       } else {
-        push(below, std::min(bottleneck, std::nextafter(bound, -infinity)),
-             sum);
+        push(below, std::min(steady, std::nextafter(bound, -infinity)), sum);
       }
     }
   }
@@ -176,7 +174,7 @@ bool Search::run() {
   while (!intervals.empty()) {
     Interval interval = intervals.top();
     intervals.pop();
-    if (table.workDone() >= workLimit && incumbent.objective < infinity) {
+    if (table.workDone() >= workLimit) {
       proven =
           std::min(proven, interval.estimate); // the least of all that are left
       break;
@@ -212,19 +210,15 @@ static std::string describeBytes(double bytes) {
 /// Why nothing fits: the plan that needs the least addition to each device's
 /// memory, and what its worst stage lacks.
 static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
-                           const Options &options, const DeviceSets &sets,
-                           unsigned maxStages) {
+                           const Options &options, const DeviceSets &sets) {
   auto attempt = [&](double addition, Plan &plan) {
     SliceCosts costs(graph, cluster, options);
     for (double &limit : costs.memoryLimits)
       limit += addition;
-    SliceTable table(costs, sets, maxStages, options.exactStages, 0);
-    double everything = 0;
-    for (unsigned type = 0; type < costs.typeCount; ++type)
-      everything = std::max(everything, costs.work[type][costs.nodeCount]);
-    if (table.fill(everything) == infinity)
+    SliceTable table(costs, sets, options.exactStages, 0);
+    if (table.fill(infinity, UINT64_MAX) == infinity)
       return false;
-    plan = makePlan(table.best());
+    plan = makePlan(costs, table.best());
     return true;
   };
   Plan plan;
@@ -265,20 +259,6 @@ static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
               describeBytes(worstLack));
 }
 
-/// Stages that may be looked at without exceeding the state limit.
-static unsigned affordableStages(const SliceCosts &costs, unsigned maxStages) {
-  auto states = [&](unsigned stages) {
-    double product =
-        double(costs.nodeCount + 1) * costs.typeCount * costs.typeCount;
-    for (unsigned count : costs.deviceCounts)
-      product *= std::min(count, stages) + 1;
-    return product;
-  };
-  while (maxStages > 1 && states(maxStages) > double(costs.options.stateLimit))
-    --maxStages;
-  return maxStages;
-}
-
 Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
                         const Options &options) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
@@ -307,35 +287,28 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   if (devices == 0)
     return fail("a cluster must have at least one device, got: none");
 
-  unsigned wanted = std::min(devices, cuts + 1);
-  if (options.maxStages > 0)
-    wanted = std::min(wanted, options.maxStages);
-  if (options.exactStages > 0)
-    wanted = options.exactStages;
-  unsigned maxStages =
-      options.exactStages > 0 ? wanted : affordableStages(costs, wanted);
-  DeviceSets sets(costs.deviceCounts, maxStages);
+  unsigned limit = options.exactStages;
+  if (limit == 0 && options.maxStages < std::min(devices, cuts + 1))
+    limit = options.maxStages;
+  DeviceSets sets(costs.deviceCounts, limit);
 
-  Search search(costs, cluster, sets, maxStages, options.exactStages);
+  Search search(costs, cluster, sets, options.exactStages);
   if (!search.run())
-    return explainMemory(graph, cluster, options, sets, maxStages);
-  Plan plan = makePlan(search.slices());
+    return explainMemory(graph, cluster, options, sets);
+  Plan plan = makePlan(costs, search.slices());
   costPlan(graph, cluster, options, plan);
   plan.lowerBoundSeconds = std::min(stepBound(costs), plan.stepSeconds);
-  if (maxStages < wanted) {
-    plan.notes.push_back("at most " + std::to_string(maxStages) + " of " +
-                         std::to_string(wanted) +
-                         " possible stages were searched");
-    plan.orderBoundSeconds = plan.lowerBoundSeconds;
-  } else {
-    plan.orderBoundSeconds =
-        std::max(plan.lowerBoundSeconds,
-                 std::min(search.provenBound(), plan.stepSeconds));
-    if (!plan.optimalForOrder())
-      plan.notes.push_back("the exact search was cut short: a better plan of "
-                           "this order may exist");
-  }
+  plan.orderBoundSeconds = std::max(
+      plan.lowerBoundSeconds, std::min(search.provenBound(), plan.stepSeconds));
+  if (!plan.optimalForOrder())
+    plan.notes.push_back("the exact search was cut short: a better plan of "
+                         "this order may exist");
   return plan;
+}
+
+double lowerBoundSeconds(const Graph &graph, const cluster::Cluster &cluster,
+                         const Options &options) {
+  return stepBound(SliceCosts(graph, cluster, options));
 }
 
 } // namespace hethub::planner

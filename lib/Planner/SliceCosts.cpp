@@ -18,91 +18,173 @@ SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster,
                        const Options &options)
     : graph(graph), options(options), nodeCount(graph.nodes.size()),
       typeCount(cluster.types.size()), messageFactor(options.training ? 2 : 1) {
-  work.assign(typeCount, std::vector<double>(nodeCount + 1, 0));
-  firstUnsupported.assign(typeCount,
-                          std::vector<unsigned>(nodeCount + 1, nodeCount));
   for (unsigned type = 0; type < typeCount; ++type) {
-    deviceCounts.push_back(std::min(cluster.types[type].count, nodeCount));
-    int64_t limit = cluster.types[type].memoryBytes;
-    if (type < options.memoryLimits.size() && options.memoryLimits[type] > 0)
-      limit = options.memoryLimits[type];
+    int64_t limit = memoryLimitOf(cluster, options, type);
     memoryLimits.push_back(limit > 0 ? double(limit) : infinity);
-    std::vector<char> supported(nodeCount);
-    for (unsigned index = 0; index < nodeCount; ++index) {
-      const Node &node = graph.nodes[index];
-      double seconds = node.forwardSeconds[type];
-      if (options.training && !node.backwardSeconds.empty())
-        seconds += node.backwardSeconds[type];
-      supported[index] = std::isfinite(seconds);
-      work[type][index + 1] =
-          work[type][index] + (supported[index] ? seconds : 0);
-    }
-    for (unsigned index = nodeCount; index-- > 0;)
-      firstUnsupported[type][index] =
-          supported[index] ? firstUnsupported[type][index + 1] : index;
   }
-
-  double factor = options.training ? options.parameterMemoryFactor : 1;
-  parameters.assign(nodeCount + 1, 0);
-  activations.assign(nodeCount + 1, 0);
-  workspace.emplace_back();
-  for (unsigned index = 0; index < nodeCount; ++index) {
-    const Node &node = graph.nodes[index];
-    parameters[index + 1] =
-        parameters[index] + factor * double(node.parameterBytes);
-    activations[index + 1] =
-        activations[index] +
-        (options.training ? double(node.activationBytes) : 0);
-    workspace[0].push_back(node.workspaceBytes);
-  }
-  for (unsigned width = 1; 2 * width <= nodeCount; width *= 2) {
-    const std::vector<int64_t> &last = workspace.back();
-    std::vector<int64_t> next(nodeCount - 2 * width + 1);
-    for (size_t index = 0; index < next.size(); ++index)
-      next[index] = std::max(last[index], last[index + width]);
-    workspace.push_back(std::move(next));
-  }
-  for (const SharedParameter &parameter : graph.sharedParameters) {
-    std::vector<unsigned> users = parameter.users;
-    std::sort(users.begin(), users.end());
-    shared.emplace_back(factor * double(parameter.bytes), std::move(users));
-  }
-  if (options.training)
-    for (double limit : memoryLimits)
-      tracksInFlight |= memory(0, nodeCount, options.microbatches) > limit;
-
+  buildKinds(cluster);
+  buildWork(cluster);
   forbidCuts();
   buildPrices(cluster);
   buildLive();
   buildSegments();
+  if (options.training)
+    for (unsigned kind = 0; kind < kinds.size(); ++kind) {
+      double limit = memoryLimits[kinds[kind].type];
+      // What a stage reads from others may be more than the whole graph keeps.
+      tracksInFlight |=
+          limit < infinity &&
+          (kinds[kind].recompute ||
+           memory(kind, 0, nodeCount, options.microbatches) > limit);
+    }
 }
 
-double SliceCosts::memory(unsigned begin, unsigned end,
-                          unsigned inFlight) const {
-  double bytes = parameters[end] - parameters[begin] +
-                 inFlight * (activations[end] - activations[begin]);
-  for (const auto &[size, users] : shared) {
+void SliceCosts::buildKinds(const cluster::Cluster &cluster) {
+  for (unsigned type = 0; type < typeCount; ++type) {
+    const cluster::DeviceType &device = cluster.types[type];
+    unsigned widest = 1;
+    if (options.tensorParallel)
+      while (2 * widest <= std::min(device.count, devicesOfNode(device)))
+        widest *= 2;
+    for (unsigned width = 1; width <= widest; width *= 2)
+      for (bool recompute : {false, true})
+        if (!recompute || (options.training && options.recompute))
+          kinds.push_back({type, width, recompute});
+    unsigned replicas =
+        options.replicas ? std::min(device.count, options.microbatches) : 1;
+    deviceCounts.push_back(unsigned(std::min<uint64_t>(
+        device.count, uint64_t(nodeCount) * widest * replicas)));
+
+    optimizerPerByte.push_back(
+        options.training
+            ? optimizerSeconds(cluster, options, type, 1 << 30) / (1 << 30)
+            : 0);
+    sumLinks.push_back(linkOfReplicas(cluster, type));
+    replicaLimits.push_back(replicas);
+  }
+}
+
+void SliceCosts::buildWork(const cluster::Cluster &cluster) {
+  firstUnsupported.assign(typeCount,
+                          std::vector<unsigned>(nodeCount + 1, nodeCount));
+  const double factor = options.training ? options.parameterMemoryFactor : 1;
+  for (const StageKind &kind : kinds) {
+    std::vector<double> &sums = work.emplace_back(nodeCount + 1, 0);
+    std::vector<unsigned> &unsupported = firstUnsupported[kind.type];
+    std::vector<char> supported(nodeCount);
+    Bytes bytes;
+    bytes.parameters.assign(nodeCount + 1, 0);
+    bytes.activations.assign(nodeCount + 1, 0);
+    bytes.workspace.emplace_back();
+    for (unsigned index = 0; index < nodeCount; ++index) {
+      NodeCosts costs =
+          costNode(graph.nodes[index], cluster, options, kind.type, kind.width);
+      double seconds = costs.forwardSeconds * (kind.recompute ? 2 : 1) +
+                       costs.backwardSeconds;
+      supported[index] = std::isfinite(seconds);
+      sums[index + 1] = sums[index] + (supported[index] ? seconds : 0);
+      bytes.parameters[index + 1] =
+          bytes.parameters[index] + double(costs.parameterBytes);
+      bytes.activations[index + 1] =
+          bytes.activations[index] + double(costs.activationBytes);
+      bytes.workspace[0].push_back(costs.workspaceBytes);
+    }
+    for (unsigned index = nodeCount; index-- > 0;)
+      unsupported[index] = supported[index] ? unsupported[index + 1] : index;
+    if (Log2_32(kind.width) < bytesOfWidth.size())
+      continue;
+    for (unsigned width = 1; 2 * width <= nodeCount; width *= 2) {
+      const std::vector<int64_t> &last = bytes.workspace.back();
+      std::vector<int64_t> next(nodeCount - 2 * width + 1);
+      for (size_t index = 0; index < next.size(); ++index)
+        next[index] = std::max(last[index], last[index + width]);
+      bytes.workspace.push_back(std::move(next));
+    }
+    for (const SharedParameter &parameter : graph.sharedParameters)
+      bytes.shared.push_back(double(sharedBytes(graph, parameter, kind.width)));
+    bytesOfWidth.push_back(std::move(bytes));
+  }
+  parameterFactor = factor;
+  for (const SharedParameter &parameter : graph.sharedParameters) {
+    sharedUsers.push_back(parameter.users);
+    std::sort(sharedUsers.back().begin(), sharedUsers.back().end());
+  }
+}
+
+std::vector<Choice> SliceCosts::choices() const {
+  std::vector<Choice> all;
+  for (unsigned kind = 0; kind < kinds.size(); ++kind) {
+    const auto [type, width, recompute] = kinds[kind];
+    unsigned most = std::min(deviceCounts[type] / width, replicaLimits[type]);
+    unsigned turns = 0; // of the busiest replica
+    for (unsigned replicas = 1; replicas <= most; ++replicas) {
+      unsigned now = (options.microbatches + replicas - 1) / replicas;
+      if (now == turns && !tracksInFlight)
+        continue;
+      turns = now;
+      all.push_back({kind, replicas, type, replicas * width});
+    }
+  }
+  return all;
+}
+
+double SliceCosts::parametersOf(const Bytes &bytes, unsigned begin,
+                                unsigned end) const {
+  double sum = bytes.parameters[end] - bytes.parameters[begin];
+  for (size_t index = 0; index < sharedUsers.size(); ++index) {
+    const std::vector<unsigned> &users = sharedUsers[index];
     auto user = std::lower_bound(users.begin(), users.end(), begin);
     if (user != users.end() && *user < end)
-      bytes += size;
+      sum += bytes.shared[index];
   }
-  unsigned level = Log2_32(end - begin);
-  return bytes + double(std::max(workspace[level][begin],
-                                 workspace[level][end - (1u << level)]));
+  return sum;
 }
 
-unsigned SliceCosts::maxInFlight(unsigned type, unsigned begin,
+double SliceCosts::steady(const Choice &choice, unsigned begin,
+                          unsigned end) const {
+  unsigned turns =
+      (options.microbatches + choice.replicas - 1) / choice.replicas;
+  double seconds = (turns - 1.0) * load(choice.kind, begin, end);
+  if (!options.training)
+    return seconds;
+  double bytes =
+      parametersOf(bytesOfWidth[Log2_32(kinds[choice.kind].width)], begin, end);
+  seconds += sumLinks[choice.type].seconds(choice.replicas, bytes);
+  return seconds + optimizerPerByte[choice.type] * bytes;
+}
+
+double SliceCosts::memory(unsigned kind, unsigned begin, unsigned end,
+                          unsigned inFlight) const {
+  const Bytes &bytes = bytesOfWidth[Log2_32(kinds[kind].width)];
+  double activations = bytes.activations[end] - bytes.activations[begin];
+  double sum = std::ceil(parameterFactor * parametersOf(bytes, begin, end));
+  sum += kinds[kind].recompute ? activations + inFlight * inputBytes(begin, end)
+                               : inFlight * activations;
+  unsigned level = Log2_32(end - begin);
+  return sum + double(std::max(bytes.workspace[level][begin],
+                               bytes.workspace[level][end - (1u << level)]));
+}
+
+unsigned SliceCosts::maxInFlight(unsigned kind, unsigned begin,
                                  unsigned end) const {
-  double limit = memoryLimits[type];
+  double limit = memoryLimits[kinds[kind].type];
   unsigned most = options.training ? options.microbatches : 1;
-  if (memory(begin, end, most) <= limit)
+  if (memory(kind, begin, end, most) <= limit)
     return most;
   unsigned low = 0, high = most; // fits with low (or low is 0), not with high
   while (high - low > 1) {
     unsigned middle = (low + high) / 2;
-    (memory(begin, end, middle) <= limit ? low : high) = middle;
+    (memory(kind, begin, end, middle) <= limit ? low : high) = middle;
   }
   return low;
+}
+
+double SliceCosts::inputBytes(unsigned begin, unsigned end) const {
+  ArrayRef<Segment> steps = segmentsOf(begin);
+  auto after = std::upper_bound(
+      steps.begin(), steps.end(), end,
+      [](unsigned end, const Segment &step) { return end < step.begin; });
+  return after == steps.begin() ? 0 : std::prev(after)->bytes;
 }
 
 void SliceCosts::forbidCuts() {
@@ -199,12 +281,14 @@ void SliceCosts::buildSegments() {
     std::sort(breaks.begin(), breaks.end());
     breaks.erase(std::unique(breaks.begin(), breaks.end()), breaks.end());
     for (unsigned end : breaks) {
-      Segment segment{end, false, tables.size()};
+      Segment segment{end, false, 0, tables.size()};
       tables.resize(tables.size() + 3 * tableSize, 0);
       double *receivedTable = &tables[segment.offset],
              *correctionTable = receivedTable + tableSize,
              *surelyTable = correctionTable + tableSize;
-      for (const LiveTensor &tensor : liveAt(begin))
+      for (const LiveTensor &tensor : liveAt(begin)) {
+        if (tensor.nextUse < end)
+          segment.bytes += double(graph.tensors[tensor.tensor].bytes);
         for (unsigned from = 0; from < typeCount; ++from)
           for (unsigned to = 0; to < typeCount; ++to) {
             double seconds = price(tensor.tensor, from, to),
@@ -220,6 +304,7 @@ void SliceCosts::buildSegments() {
               segment.relaxed = anyCorrection = true;
             }
           }
+      }
       segments.push_back(segment);
     }
   }
@@ -230,9 +315,10 @@ double SliceCosts::leastWork() const {
   double sum = 0;
   for (unsigned index = 0; index < nodeCount; ++index) {
     double least = infinity;
-    for (unsigned type = 0; type < typeCount; ++type)
-      if (firstUnsupported[type][index] != index && deviceCounts[type] > 0)
-        least = std::min(least, load(type, index, index + 1));
+    for (unsigned kind = 0; kind < kinds.size(); ++kind)
+      if (firstUnsupported[kinds[kind].type][index] != index &&
+          deviceCounts[kinds[kind].type] >= kinds[kind].width)
+        least = std::min(least, load(kind, index, index + 1));
     sum += least;
   }
   return sum;

@@ -9,7 +9,7 @@
 #ifndef HETHUB_LIB_PLANNER_SLICECOSTS_H
 #define HETHUB_LIB_PLANNER_SLICECOSTS_H
 
-#include "hethub/Planner/Plan.h"
+#include "StageCosts.h"
 
 namespace hethub::planner {
 
@@ -26,7 +26,22 @@ struct LiveTensor {
 struct Segment {
   unsigned begin;
   bool relaxed;  ///< Some entry of `correction` is not 0.
+  double bytes;  ///< of the values from before that such a slice reads
   size_t offset; ///< of its tables
+};
+
+/// How the devices of a stage compute.
+struct StageKind {
+  unsigned type;
+  unsigned width; ///< tensor-parallel
+  bool recompute;
+};
+
+/// A kind with a number of replicas: what a stage can be.
+struct Choice {
+  unsigned kind;
+  unsigned replicas;
+  unsigned type, devices; ///< of its kind
 };
 
 class SliceCosts {
@@ -39,12 +54,13 @@ public:
   unsigned nodeCount;
   unsigned typeCount;
   double messageFactor;               ///< 2 in training: values and gradients.
-  std::vector<unsigned> deviceCounts; ///< Per type, at most one for each node.
+  std::vector<unsigned> deviceCounts; ///< Per type, as many as can be of use.
   std::vector<double> memoryLimits;   ///< Per type; infinity: none.
   bool tracksInFlight = false; ///< The microbatches in flight decide what fits.
   bool anyCorrection = false;
 
-  /// work[t][i]: seconds of nodes before i on type t (those that cannot run
+  std::vector<StageKind> kinds;
+  /// work[k][i]: seconds of nodes before i on kind k (those that cannot run
   /// there count 0, see `firstUnsupported`).
   std::vector<std::vector<double>> work;
   /// firstUnsupported[t][i]: first node at or after i that cannot run on type
@@ -53,15 +69,31 @@ public:
   std::vector<char> cutAllowed;    ///< [0 .. nodeCount]
   std::vector<char> scopeBoundary; ///< the scope changes at this cut
 
-  double load(unsigned type, unsigned begin, unsigned end) const {
-    return work[type][end] - work[type][begin];
+  /// All of `kinds` with all replicas that `deviceCounts` allow. A number of
+  /// replicas that leaves the busiest one as many microbatches as a smaller
+  /// number does is there only where memory may need it.
+  std::vector<Choice> choices() const;
+
+  /// Most replicas of a stage on this type that are of use.
+  unsigned replicaLimit(unsigned type) const { return replicaLimits[type]; }
+  double load(unsigned kind, unsigned begin, unsigned end) const {
+    return work[kind][end] - work[kind][begin];
   }
+  /// Seconds that the first of its replicas is busy after its first microbatch.
+  double steady(const Choice &choice, unsigned begin, unsigned end) const;
   /// Bytes that one device needs for the slice with `inFlight` microbatches
-  /// alive.
-  double memory(unsigned begin, unsigned end, unsigned inFlight) const;
-  /// Largest number of microbatches in flight with which the slice fits; 0: it
-  /// does not fit.
-  unsigned maxInFlight(unsigned type, unsigned begin, unsigned end) const;
+  /// alive on each replica.
+  double memory(unsigned kind, unsigned begin, unsigned end,
+                unsigned inFlight) const;
+  /// Largest number of microbatches in flight on a replica with which the slice
+  /// fits; 0: it does not fit.
+  unsigned maxInFlight(unsigned kind, unsigned begin, unsigned end) const;
+  /// Microbatches in flight on a replica of a stage with `ahead` in flight
+  /// behind it.
+  unsigned onReplica(const Choice &choice, unsigned ahead) const {
+    unsigned total = std::min(ahead + choice.replicas, options.microbatches);
+    return (total + choice.replicas - 1) / choice.replicas;
+  }
 
   double price(unsigned tensor, unsigned from, unsigned to) const {
     return prices[(size_t(tensor) * typeCount + from) * typeCount + to];
@@ -78,6 +110,8 @@ public:
     return llvm::ArrayRef(segments).slice(
         segmentBegin[begin], segmentBegin[begin + 1] - segmentBegin[begin]);
   }
+  /// Bytes of all values that the slice reads from stages before it.
+  double inputBytes(unsigned begin, unsigned end) const;
   /// Seconds of messages into a slice of type `to` behind a slice of type
   /// `from`, all reckoned as coming from there.
   double received(const Segment &segment, unsigned from, unsigned to) const {
@@ -100,10 +134,19 @@ public:
   double leastWork() const;
 
 private:
+  /// Prefix sums for one width: bytes of one device.
+  struct Bytes {
+    std::vector<double> parameters, activations;
+    std::vector<std::vector<int64_t>> workspace; // sparse table of maxima
+    std::vector<double> shared;                  // of each shared parameter
+  };
+  void buildKinds(const cluster::Cluster &cluster);
+  void buildWork(const cluster::Cluster &cluster);
   void buildPrices(const cluster::Cluster &cluster);
   void buildLive();
   void buildSegments();
   void forbidCuts();
+  double parametersOf(const Bytes &bytes, unsigned begin, unsigned end) const;
 
   std::vector<double> prices, cheapest;
   std::vector<LiveTensor> live;
@@ -111,10 +154,12 @@ private:
   std::vector<Segment> segments;
   std::vector<size_t> segmentBegin;
   std::vector<double> tables;
-  std::vector<double> parameters, activations; // prefix sums
-  std::vector<std::vector<int64_t>> workspace; // sparse table of maxima
-  std::vector<std::pair<double, std::vector<unsigned>>>
-      shared; // bytes, sorted users
+  std::vector<Bytes> bytesOfWidth;                // by log2 of the width
+  std::vector<std::vector<unsigned>> sharedUsers; // sorted
+  std::vector<SumLink> sumLinks;                  // by type
+  std::vector<unsigned> replicaLimits;            // by type
+  std::vector<double> optimizerPerByte;           // by type
+  double parameterFactor = 1;
 };
 
 } // namespace hethub::planner

@@ -1,12 +1,13 @@
 // The dynamic program over slices, from the last stage backwards, under a bound
 // on the load of every stage.
 //
-// State: begin of the covered suffix, devices used of each type, microbatches
-// in flight that the stage in front will have, device types of that stage and
-// of the suffix's first stage. Value: seconds of work and messages. It is exact
-// unless a value passes over a whole stage *and* links into one type differ in
-// speed; then it is a lower bound, since the type of the far producer is not in
-// the state (SliceCosts::correction).
+// State: begin of the covered suffix, devices used of each type (and stages,
+// where their number is limited), microbatches in flight behind the stage in
+// front, device types of that stage and of the suffix's first stage. Value:
+// seconds of work and messages. It is exact unless a value passes over a whole
+// stage *and* links into one type differ in speed; then it is a lower bound,
+// since the type of the far producer is not in the state
+// (SliceCosts::correction).
 #ifndef HETHUB_LIB_PLANNER_SLICETABLE_H
 #define HETHUB_LIB_PLANNER_SLICETABLE_H
 
@@ -19,88 +20,111 @@
 
 namespace hethub::planner {
 
-/// A contiguous plan: stage k is [ends[k-1], ends[k]) on types[k].
+/// A contiguous plan: stage k is [ends[k-1], ends[k]) as choices[k].
 struct Slices {
   std::vector<unsigned> ends;
-  std::vector<unsigned> types;
+  std::vector<Choice> choices;
 };
 
-/// Multisets of devices: how many of each type, as one number.
+/// Multisets of devices, how many of each type, as one number. Where stages are
+/// limited they are one more type, of which each choice takes one.
 class DeviceSets {
 public:
-  DeviceSets(llvm::ArrayRef<unsigned> counts, unsigned maxTotal);
+  DeviceSets(llvm::ArrayRef<unsigned> counts, unsigned stageLimit);
 
-  unsigned size() const { return totals.size(); }
-  unsigned total(unsigned set) const { return totals[set]; }
+  unsigned size() const { return sizes; }
   unsigned count(unsigned set, unsigned type) const {
     return set / strides[type] % radices[type];
   }
-  bool canAdd(unsigned set, unsigned type) const;
-  unsigned add(unsigned set, unsigned type) const {
-    return set + strides[type];
+  bool canAdd(unsigned set, const Choice &choice) const {
+    return count(set, choice.type) + choice.devices < radices[choice.type] &&
+           (stageStride == 0 || stages(set) < stageLimit);
   }
-  unsigned remove(unsigned set, unsigned type) const {
-    return set - strides[type];
+  unsigned add(unsigned set, const Choice &choice) const {
+    return set + choice.devices * strides[choice.type] + stageStride;
+  }
+  unsigned remove(unsigned set, const Choice &choice) const {
+    return set - choice.devices * strides[choice.type] - stageStride;
+  }
+  /// Whether `choice` may be part of `set`.
+  bool has(unsigned set, const Choice &choice) const {
+    return count(set, choice.type) >= choice.devices &&
+           (stageStride == 0 || stages(set) > 0);
   }
   bool contains(unsigned set, unsigned subset) const;
-  unsigned all() const { return size() - 1; }
-  unsigned maxTotal() const { return limit; }
+  unsigned all() const { return sizes - 1; }
+  /// Stages so far; 0 where they are not limited.
+  unsigned stages(unsigned set) const {
+    return stageStride ? set / stageStride : 0;
+  }
 
 private:
-  std::vector<unsigned> counts, strides, radices, totals;
-  unsigned limit;
+  std::vector<unsigned> strides, radices;
+  unsigned sizes, stageStride, stageLimit;
 };
 
 class SliceTable {
 public:
-  /// Stages: at most `maxStages`; exactly `exactStages` unless that is 0.
+  /// Exactly `exactStages` stages unless that is 0.
   SliceTable(const SliceCosts &costs, const DeviceSets &sets,
-             unsigned maxStages, unsigned exactStages, double cutPenalty);
+             unsigned exactStages, double cutPenalty);
 
-  /// Fills the table for plans whose stages all have load <= bound. Returns the
-  /// least sum (infinity: there is no such plan).
-  double fill(double bound);
+  /// Fills the table for plans whose stages are all steady for <= bound.
+  /// Returns the least sum (infinity: there is no such plan). Stops where
+  /// `workLimit` steps are done; `interrupted` says so.
+  double fill(double bound, uint64_t workLimit);
+  bool interrupted() const { return stopped; }
   /// A plan that reaches it.
   Slices best() const;
 
   double cutPenalty(unsigned cut) const {
     return cut == 0 ? 0 : penalty * (costs.scopeBoundary[cut] ? 1 : 2);
   }
-  /// Furthest end of a slice from `begin` within bound and memory. 0: none.
-  llvm::ArrayRef<unsigned> reach(unsigned type, unsigned inFlight) const;
+  /// By begin: furthest end of a slice within bound and memory, which is the
+  /// begin itself where there is none. `choice`: index into `choices`.
+  llvm::ArrayRef<unsigned> reach(unsigned choice, unsigned onReplica) const;
+  llvm::ArrayRef<Choice> choices() const { return all; }
+  /// More microbatches in flight for each message of `received` seconds.
+  unsigned hop(double received) const;
 
   /// At least the seconds still to pay behind position `cut`, where the stage
   /// before has `type`, by the type of the next stage: work, messages.
-  /// `available`: devices that may be used; all others are in use. `inFlight`:
-  /// most microbatches that the stage before may have in flight.
-  double remaining(unsigned available, unsigned inFlight, unsigned type,
+  /// `available`: devices that may be used; all others are in use. `ahead`:
+  /// most microbatches that may be in flight behind the stage before.
+  double remaining(unsigned available, unsigned ahead, unsigned type,
                    unsigned next, unsigned cut) const;
 
   /// Steps of work done so far, by which searches are limited.
   uint64_t workDone() const { return steps; }
 
 private:
-  /// All suffixes that use one set of devices and give the stage in front
-  /// `inFlight`.
+  /// All suffixes that use one set of devices, with `ahead` in flight behind
+  /// the stage in front.
   struct Layer {
-    unsigned set, inFlight;
+    unsigned set, ahead;
     std::vector<double> value; ///< [(before * types + first) * (n + 1) + begin]
   };
 
   mutable uint64_t steps = 0;
 
-  unsigned nextInFlight(unsigned inFlight, double received) const;
-  Layer &layer(unsigned set, unsigned inFlight);
+  unsigned nextAhead(const Choice &choice, unsigned ahead,
+                     double received) const;
+  Layer &layer(unsigned set, unsigned ahead);
   void expand(const Layer *behind);
-  bool retrace(unsigned set, unsigned inFlight, unsigned before, unsigned first,
+  bool retrace(unsigned set, unsigned ahead, unsigned before, unsigned first,
                unsigned begin, double value, Slices &slices) const;
+  bool retraceAs(const Choice &choice, unsigned index, unsigned rest,
+                 unsigned ahead, unsigned before, unsigned begin, double value,
+                 Slices &slices) const;
 
   const SliceCosts &costs;
   const DeviceSets &sets;
-  unsigned maxStages, exactStages;
+  unsigned exactStages;
   double penalty;
+  std::vector<Choice> all; ///< by kind
   double bound = 0;
   double leastSum = 0;
+  bool stopped = false;
   std::vector<unsigned> cover; ///< by set: furthest end of a prefix that these
                                ///< devices could compute
   std::vector<std::vector<std::unique_ptr<Layer>>> layersOf; ///< by set
@@ -110,7 +134,7 @@ private:
       remainders;
 
   // Where the best plan begins.
-  unsigned bestSet = 0, bestInFlight = 1, bestType = 0;
+  unsigned bestSet = 0, bestAhead = 0, bestType = 0;
 };
 
 } // namespace hethub::planner

@@ -20,16 +20,23 @@ unsigned devicesOfNode(const cluster::DeviceType &type) {
   return std::max(1u, type.count / std::max(1u, type.nodes));
 }
 
-/// `link` as a ring or tree sees it: each byte also passes through host memory
-/// at both ends where messages do.
-static double sumSeconds(const cluster::DeviceType &type,
-                         const cluster::Link &link, unsigned participants,
-                         int64_t bytes) {
+double SumLink::seconds(unsigned participants, double bytes) const {
+  return participants < 2 || bytes == 0
+             ? 0
+             : simulator::allReduceSeconds(participants, bytes, latencySeconds,
+                                           bandwidth);
+}
+
+static SumLink makeSumLink(const cluster::DeviceType &type,
+                           const cluster::Link &link) {
   double secondsPerByte = 1 / link.bandwidth;
   if (link.viaHost && type.hostBandwidth > 0)
     secondsPerByte += 2 / type.hostBandwidth;
-  return simulator::allReduceSeconds(participants, double(bytes), link.latency,
-                                     1 / secondsPerByte);
+  return {link.latency, 1 / secondsPerByte};
+}
+
+SumLink linkOfReplicas(const cluster::Cluster &cluster, unsigned type) {
+  return makeSumLink(cluster.types[type], cluster.link(type, type));
 }
 
 /// Between devices of one node. The link of a type on several nodes is the one
@@ -60,8 +67,8 @@ NodeCosts costNode(const Node &node, const cluster::Cluster &cluster,
   }
   if (width > 1 && node.reduceBytes > 0) {
     double seconds =
-        sumSeconds(cluster.types[type], linkInsideNode(cluster, type), width,
-                   node.reduceBytes);
+        makeSumLink(cluster.types[type], linkInsideNode(cluster, type))
+            .seconds(width, double(node.reduceBytes));
     costs.forwardSeconds += seconds;
     if (options.training)
       costs.backwardSeconds += seconds;
@@ -75,14 +82,6 @@ int64_t sharedBytes(const Graph &graph, const SharedParameter &parameter,
       std::all_of(parameter.users.begin(), parameter.users.end(),
                   [&](unsigned user) { return graph.nodes[user].splits; });
   return splits ? (parameter.bytes + width - 1) / width : parameter.bytes;
-}
-
-double gradientSumSeconds(const cluster::Cluster &cluster, unsigned type,
-                          unsigned replicas, int64_t parameterBytes) {
-  if (replicas < 2 || parameterBytes == 0)
-    return 0;
-  return sumSeconds(cluster.types[type], cluster.link(type, type), replicas,
-                    parameterBytes);
 }
 
 double optimizerSeconds(const cluster::Cluster &cluster, const Options &options,

@@ -28,9 +28,15 @@ int64_t sharedBytes(const Graph &graph, const SharedParameter &parameter,
 /// Devices of one node, which may work on one operation together.
 unsigned devicesOfNode(const cluster::DeviceType &type);
 
-/// Once a step: `replicas` sum gradients of `parameterBytes`.
-double gradientSumSeconds(const cluster::Cluster &cluster, unsigned type,
-                          unsigned replicas, int64_t parameterBytes);
+/// A link as an all-reduce sees it: each byte also passes through host memory
+/// at both ends where messages do.
+struct SumLink {
+  double latencySeconds;
+  double bandwidth;
+  double seconds(unsigned participants, double bytes) const;
+};
+/// Between the replicas of a stage, which sum their gradients once a step.
+SumLink linkOfReplicas(const cluster::Cluster &cluster, unsigned type);
 /// Once a step: reads and writes weights, gradients and moments. 0 where the
 /// type's memory bandwidth is not known.
 double optimizerSeconds(const cluster::Cluster &cluster, const Options &options,

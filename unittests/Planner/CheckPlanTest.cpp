@@ -104,6 +104,53 @@ TEST(CheckPlan, ReplicasShareTheLoad) {
   EXPECT_DOUBLE_EQ(plan->bottleneckSeconds, 4);
 }
 
+TEST(CheckPlan, ReplicasSumTheirGradientsOnceAStep) {
+  Problem problem = diamond();
+  problem.options.training = true;
+  problem.cluster.types[0].memoryBandwidth = 40;
+  for (Node &node : problem.graph.nodes) {
+    node.backwardSeconds = {8, 4};
+    node.parameterBytes = 2;
+    node.activationBytes = 3;
+  }
+  llvm::Expected<Plan> plan =
+      checkPlan(problem.graph, problem.cluster,
+                {{"slow", 2, 1, {"a", "b"}}, {"fast", 1, 1, {"c", "d"}, true}},
+                problem.options);
+  ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  const Stage &first = plan->stages[0], &last = plan->stages[1];
+  // Ring of two: 2 latencies of 0.5 and 4 bytes at 10 bytes/s.
+  EXPECT_DOUBLE_EQ(first.allReduceSeconds, 1 + 0.4);
+  EXPECT_DOUBLE_EQ(first.optimizerSeconds, 7 * 4 / 40.0);
+  EXPECT_DOUBLE_EQ(last.allReduceSeconds, 0);
+  EXPECT_DOUBLE_EQ(last.backwardSeconds, 8 + 4); // forward again
+  // 24 and 16 of compute, messages bc 0.5 + 20 / 5 and ab 0.5 + 10 / 5 there
+  // and back, then the first replica's second microbatch, the sum, the
+  // optimizer; two more microbatches on the other stage are longer.
+  EXPECT_DOUBLE_EQ(first.steadySeconds(3), 24 + 1.4 + 0.7);
+  EXPECT_DOUBLE_EQ(last.steadySeconds(3), 2 * 16);
+  EXPECT_DOUBLE_EQ(plan->stepSeconds, 24 + 16 + 2 * 7 + 32);
+  // One behind, two replicas, ceil(2 * 7 / 16) on their way: three at most.
+  EXPECT_EQ(first.inFlight, 3u);
+  EXPECT_EQ(first.inFlightOnReplica(), 2u);
+  EXPECT_EQ(first.memoryBytes, 4 * 4 + 2 * 6 + 5);
+  // Keeps its inputs ab and bc, and for one microbatch all else.
+  EXPECT_EQ(last.memoryBytes, 4 * 4 + 1 * 30 + 6 + 5);
+}
+
+TEST(CheckPlan, ATensorParallelStageSharesWhatSplits) {
+  Problem problem = diamond();
+  problem.graph.nodes[1].splits = problem.graph.nodes[2].splits = true;
+  problem.graph.nodes[2].reduceBytes = 10;
+  llvm::Expected<Plan> plan =
+      checkPlan(problem.graph, problem.cluster,
+                {{"slow", 1, 2, {"a", "b", "c", "d"}}}, problem.options);
+  ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  // Two whole, two halved, one sum of 10 bytes over two devices.
+  EXPECT_DOUBLE_EQ(plan->stages[0].forwardSeconds, 4 + 2 + 2 + 4 + (1 + 1));
+  EXPECT_EQ(plan->stages[0].parameterBytes, 20 + 10 + 10 + 20);
+}
+
 TEST(CheckPlan, EachMistakeHasItsMessage) {
   Problem problem = diamond();
   EXPECT_EQ(messagesOf(problem, {}),
@@ -132,8 +179,10 @@ TEST(CheckPlan, EachMistakeHasItsMessage) {
             "stage 1: a stage must have at least one operation, got: none");
   EXPECT_EQ(messagesOf(problem, {{"fast", 3, 1, {"a", "b", "c", "d"}}}),
             "stages must use at most the 2 devices of type 'fast', got: 3");
-  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 2, {"a", "b", "c", "d"}}}),
-            "stage 0: tensor_parallel must be 1, got: 2");
+  EXPECT_EQ(messagesOf(problem, {{"fast", 1, 3, {"a", "b", "c", "d"}}}),
+            "stage 0: tensor_parallel must be at most the 2 devices of a node "
+            "of type 'fast', got: 3\n"
+            "stages must use at most the 2 devices of type 'fast', got: 3");
   problem.options.memoryLimits = {100, 60};
   EXPECT_EQ(messagesOf(problem, {{"fast", 1, 1, {"a", "b", "c"}},
                                  {"slow", 1, 1, {"d"}}}),

@@ -90,6 +90,7 @@ TEST(Planner, AHeavyLastLayerGetsAStageOfItsOwn) {
   cluster.types = {device("a", 3)};
   setLinks(cluster, 1e9, 0);
   Options options;
+  options.replicas = false;
   options.microbatches = 64;
   Plan plan =
       mustPlan(chain({1, 1, 1, 1, 1, 1, 1, 1, 4}, {1}), cluster, options);
@@ -149,6 +150,7 @@ TEST(Planner, CutsGoWhereScopesChange) {
   for (unsigned index = 0; index < graph.nodes.size(); ++index)
     graph.nodes[index].scope = index < 4 ? "block0" : "block1";
   Options options;
+  options.replicas = false;
   options.microbatches = 16;
   EXPECT_EQ(sizesOf(mustPlan(graph, cluster, options)),
             (std::vector<size_t>{4, 4}));
@@ -162,6 +164,7 @@ TEST(Planner, ClonesAreCheaperThanMessages) {
   graph.tensors.push_back({"mask", 0, {1, 2}, 100, true});
   graph.nodes[0].cloneSeconds = {0.1};
   Options options;
+  options.replicas = false;
   options.microbatches = 8;
   Plan plan = mustPlan(graph, cluster, options);
   ASSERT_EQ(plan.stages.size(), 2u);
@@ -209,6 +212,26 @@ TEST(Planner, EachMistakeHasItsMessage) {
       "operation 'layer0' must be able to run on some device type, got: none");
   EXPECT_EQ(messageOf(Graph(), cluster, options),
             "a graph must have at least one operation");
+}
+
+TEST(Planner, ReplicasOfASlowTypeFeedAFastOne) {
+  cluster::Cluster cluster;
+  cluster.types = {device("slow", 2, 100), device("fast", 1, 100)};
+  setLinks(cluster, 1e9, 0);
+  Graph graph = chain({2, 2, 2, 2, 2, 2}, {4, 1});
+  for (Node &node : graph.nodes)
+    node.parameterBytes = 25;
+  Options options;
+  options.microbatches = 64;
+  // Memory wants two stages. 2 layers of 8 s on two slow devices and 4 layers
+  // of 2 s on the fast one take 8 s each for every microbatch.
+  Plan plan = mustPlan(graph, cluster, options);
+  ASSERT_EQ(plan.stages.size(), 2u);
+  const Stage &slow = plan.stages[plan.stages[0].deviceType == 0 ? 0 : 1];
+  EXPECT_EQ(slow.nodes.size(), 2u);
+  EXPECT_EQ(slow.replicas, 2u);
+  EXPECT_DOUBLE_EQ(plan.bottleneckSeconds, 8);
+  EXPECT_NEAR(plan.stepSeconds, 16 + 8 + 63 * 8, 1e-6);
 }
 
 TEST(Planner, UpperBoundAddsWhatEachTypeReachesAlone) {
