@@ -83,4 +83,48 @@ std::optional<Ideals> Ideals::enumerate(unsigned nodeCount,
   return ideals;
 }
 
+Ideals Ideals::of(unsigned nodeCount, std::vector<std::vector<uint64_t>> sets) {
+  Ideals ideals;
+  const unsigned stride = ideals.stride = std::max(1u, (nodeCount + 63) / 64);
+  std::vector<uint64_t> words(stride, 0);
+  sets.push_back(words);
+  for (unsigned node = 0; node < nodeCount; ++node)
+    words[node / 64] |= uint64_t(1) << (node % 64);
+  sets.push_back(words);
+
+  auto count = [](ArrayRef<uint64_t> set) {
+    unsigned nodes = 0;
+    for (uint64_t word : set)
+      nodes += llvm::popcount(word);
+    return nodes;
+  };
+  std::sort(sets.begin(), sets.end(), [&](const auto &a, const auto &b) {
+    const unsigned sizeA = count(a), sizeB = count(b);
+    return sizeA != sizeB ? sizeA < sizeB : a < b;
+  });
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  for (const std::vector<uint64_t> &set : sets) {
+    ideals.bits.insert(ideals.bits.end(), set.begin(), set.end());
+    ideals.sizes.push_back(count(set));
+  }
+  for (unsigned ideal = 0, level = 0; ideal < ideals.size(); ++ideal) {
+    ideals.begins.push_back(ideals.next.size());
+    while (level < ideals.size() && ideals.sizes[level] <= ideals.sizes[ideal])
+      ++level;
+    const size_t first = ideals.next.size();
+    for (unsigned larger = level;
+         larger < ideals.size() &&
+         ideals.sizes[larger] == ideals.sizes[ideal] + 1;
+         ++larger)
+      if (ideals.isSubset(ideal, larger))
+        ideals.forEachBetween(ideal, larger, [&](unsigned node) {
+          ideals.next.push_back({node, larger});
+        });
+    std::sort(ideals.next.begin() + first, ideals.next.end(),
+              [](Successor a, Successor b) { return a.node < b.node; });
+  }
+  ideals.begins.push_back(ideals.next.size());
+  return ideals;
+}
+
 } // namespace hethub::planner

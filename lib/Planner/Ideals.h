@@ -27,6 +27,9 @@ public:
   static std::optional<Ideals>
   enumerate(unsigned nodeCount, llvm::ArrayRef<Edge> edges, size_t limit);
 
+  /// Only those in `sets` (words as below); the empty and the full set always.
+  static Ideals of(unsigned nodeCount, std::vector<std::vector<uint64_t>> sets);
+
   /// Ordered by number of nodes: 0 is the empty set, size() - 1 all nodes.
   unsigned size() const { return sizes.size(); }
   unsigned nodeCount(unsigned ideal) const { return sizes[ideal]; }
@@ -45,7 +48,7 @@ public:
         return false;
     return true;
   }
-  /// The ideals of one node more, by that node in ascending order.
+  /// The ideals here of one node more, by that node in ascending order.
   llvm::ArrayRef<Successor> successors(unsigned ideal) const {
     return llvm::ArrayRef(next).slice(begins[ideal],
                                       begins[ideal + 1] - begins[ideal]);
