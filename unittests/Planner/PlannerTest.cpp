@@ -1,5 +1,6 @@
-// What users of pipeline planners ask for or complain about, and the planner's
+// What a plan must be in settings that a person can reckon, and the planner's
 // speed.
+#include "Chains.h"
 #include "RandomGraphs.h"
 
 #include <chrono>
@@ -8,82 +9,9 @@
 
 using namespace hethub;
 using namespace hethub::planner;
-using hethub::planner::test::Problem;
-using hethub::planner::test::Random;
+using namespace hethub::planner::test;
 
 namespace {
-
-cluster::DeviceType device(std::string name, unsigned count,
-                           int64_t memory = 0) {
-  cluster::DeviceType type;
-  type.name = std::move(name);
-  type.kind = "cpu";
-  type.count = count;
-  type.memoryBytes = memory;
-  return type;
-}
-
-void setLinks(cluster::Cluster &cluster, double bandwidth, double latency) {
-  for (unsigned a = 0; a < cluster.types.size(); ++a)
-    for (unsigned b = a; b < cluster.types.size(); ++b) {
-      cluster::Link link;
-      link.bandwidth = a == b ? 4 * bandwidth : bandwidth;
-      link.latency = latency;
-      cluster.setLink(a, b, link);
-    }
-}
-
-/// A chain of layers; slowness[t]: seconds of one unit of work on type t.
-Graph chain(llvm::ArrayRef<double> work, llvm::ArrayRef<double> slowness) {
-  Graph graph;
-  for (unsigned index = 0; index < work.size(); ++index) {
-    Node node;
-    node.name = "layer" + std::to_string(index);
-    for (double slow : slowness)
-      node.forwardSeconds.push_back(work[index] * slow);
-    graph.nodes.push_back(node);
-    if (index > 0)
-      graph.tensors.push_back(
-          {"value" + std::to_string(index), index - 1, {index}, 1, true});
-  }
-  return graph;
-}
-
-std::vector<size_t> sizesOf(const Plan &plan) {
-  std::vector<size_t> sizes;
-  for (const Stage &stage : plan.stages)
-    sizes.push_back(stage.nodes.size());
-  return sizes;
-}
-
-Plan mustPlan(const Graph &graph, const cluster::Cluster &cluster,
-              const Options &options) {
-  llvm::Expected<Plan> plan = findPlan(graph, cluster, options);
-  if (!plan) {
-    ADD_FAILURE() << llvm::toString(plan.takeError());
-    return {};
-  }
-  return *plan;
-}
-
-std::string messageOf(const Graph &graph, const cluster::Cluster &cluster,
-                      const Options &options) {
-  llvm::Expected<Plan> plan = findPlan(graph, cluster, options);
-  return plan ? "accepted" : llvm::toString(plan.takeError());
-}
-
-TEST(Planner, FiveEqualLayersOnFourStagesLeaveNoneEmpty) {
-  cluster::Cluster cluster;
-  cluster.types = {device("a", 4)};
-  setLinks(cluster, 1e9, 0);
-  Options options;
-  options.microbatches = 8;
-  options.exactStages = 4;
-  Plan plan = mustPlan(chain({1, 1, 1, 1, 1}, {1}), cluster, options);
-  ASSERT_EQ(plan.stages.size(), 4u);
-  EXPECT_DOUBLE_EQ(plan.bottleneckSeconds, 2);
-  EXPECT_TRUE(plan.optimalForOrder());
-}
 
 TEST(Planner, AHeavyLastLayerGetsAStageOfItsOwn) {
   cluster::Cluster cluster;
