@@ -36,6 +36,8 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"recompute", stage.recompute},
                      {"forward_seconds", stage.forwardSeconds},
                      {"backward_seconds", stage.backwardSeconds},
+                     {"overhead_seconds",
+                      cluster.types[stage.deviceType].runtime.microbatch},
                      {"receive_seconds", stage.receiveSeconds},
                      {"receive_bytes", stage.receiveBytes},
                      {"all_reduce_seconds", stage.allReduceSeconds},
@@ -63,6 +65,8 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"transfer_seconds", channel.transferSeconds},
                      {"copy_out_seconds", channel.copyOutSeconds},
                      {"copy_in_seconds", channel.copyInSeconds},
+                     {"send_seconds", channel.sendSeconds},
+                     {"receive_work_seconds", channel.receiveSeconds},
                      {"cloned", message.cloned}});
   }
   for (const std::string &note : plan.notes)

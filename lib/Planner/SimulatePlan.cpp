@@ -1,6 +1,8 @@
 // From stages and messages to a pipeline.
 #include "hethub/Planner/SimulatePlan.h"
 
+#include <algorithm>
+
 using namespace llvm;
 
 namespace hethub::planner {
@@ -8,16 +10,28 @@ namespace hethub::planner {
 void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
                      unsigned to, simulator::Channel &channel) {
   cluster::Link link = cluster.link(from, to);
-  double transfer = double(channel.bytes) / link.bandwidth;
-  channel.latencySeconds += link.latency + (link.emulated ? transfer : 0);
-  channel.transferSeconds += link.emulated ? 0 : transfer;
+  const cluster::RuntimeFigures &sender = cluster.types[from].runtime,
+                                &receiver = cluster.types[to].runtime;
+  double bytes = double(channel.bytes);
+  channel.sendSeconds = sender.send + sender.sendPerByte * bytes;
+  channel.receiveSeconds = receiver.receive + receiver.receivePerByte * bytes;
+  // The link's figures are those of a whole message; what the sender's own work
+  // takes of it has passed when the message is on its way.
+  if (link.emulated) {
+    channel.latencySeconds = std::max(
+        0.0, link.latency + bytes / link.bandwidth - channel.sendSeconds);
+    channel.transferSeconds = 0;
+  } else {
+    channel.latencySeconds = std::max(0.0, link.latency - sender.send);
+    channel.transferSeconds =
+        std::max(0.0, bytes / link.bandwidth - sender.sendPerByte * bytes);
+  }
   auto copySeconds = [&](unsigned type) {
     double bandwidth = cluster.types[type].hostBandwidth;
-    return link.viaHost && bandwidth > 0 ? double(channel.bytes) / bandwidth
-                                         : 0;
+    return link.viaHost && bandwidth > 0 ? bytes / bandwidth : 0;
   };
-  channel.copyOutSeconds += copySeconds(from);
-  channel.copyInSeconds += copySeconds(to);
+  channel.copyOutSeconds = copySeconds(from);
+  channel.copyInSeconds = copySeconds(to);
 }
 
 simulator::Pipeline pipelineOf(const Graph &graph,
@@ -31,6 +45,7 @@ simulator::Pipeline pipelineOf(const Graph &graph,
                  cluster.types[stage.deviceType].name + ")";
     added.replicas = int(stage.replicas);
     added.forwardSeconds = stage.forwardSeconds;
+    added.overheadSeconds = cluster.types[stage.deviceType].runtime.microbatch;
     if (plan.training) {
       added.backwardSeconds = stage.backwardSeconds;
       added.inFlight = int(stage.inFlight);

@@ -141,6 +141,8 @@ void readMessage(Fields &fields, PlannedStep &step) {
   fields.seconds("transfer_seconds", channel.transferSeconds);
   fields.seconds("copy_out_seconds", channel.copyOutSeconds);
   fields.seconds("copy_in_seconds", channel.copyInSeconds);
+  fields.seconds("send_seconds", channel.sendSeconds);
+  fields.seconds("receive_work_seconds", channel.receiveSeconds);
   if (channel.fromStage >= channel.toStage || channel.toStage >= stages)
     return fields.fail("must go from a stage to a later one, got: " +
                        Twine(channel.fromStage) + " to " +

@@ -18,6 +18,16 @@
 
 namespace hethub::cluster {
 
+/// What the runtime takes on a device beyond the model's operations, in seconds
+/// for which it does not compute.
+struct RuntimeFigures {
+  double microbatch = 0;     ///< Of each compute of a stage: inputs, outputs.
+  double send = 0;           ///< Of handing over one message, and
+  double sendPerByte = 0;    ///< of each of its bytes.
+  double receive = 0;        ///< Of taking one, and
+  double receivePerByte = 0; ///< of each of its bytes.
+};
+
 /// A kind of device and how many of it there are. A figure of 0 is not known
 /// (yet): see `measureMissingFigures`.
 struct DeviceType {
@@ -39,6 +49,7 @@ struct DeviceType {
   std::string profile; ///< Path of a profile.json; empty: none. Relative ones
                        ///< are looked for beside the cluster file.
   double emulatedSlowdown = 0; ///< Seconds become this many; 0: not emulated.
+  RuntimeFigures runtime;      ///< Of its profile, see `readRuntimeFigures`.
 
   /// Peak for `dtype`; where it is not stated, that of float32; 0 where neither
   /// is known.
@@ -86,6 +97,12 @@ private:
 llvm::Expected<Cluster> parseCluster(llvm::StringRef text,
                                      llvm::StringRef fileName);
 llvm::Expected<Cluster> readCluster(llvm::StringRef path);
+
+/// Takes what `hethub profile --runtime` measured from the profiles that the
+/// types name: figures of the runtime, and the link between processes of this
+/// machine where the cluster file states none. A profile without them changes
+/// nothing; one that is malformed is an error "FILE: rule, got: value".
+llvm::Error readRuntimeFigures(Cluster &cluster);
 
 /// `count` equal devices of this machine: one type "cpu", which share its
 /// memory.

@@ -26,9 +26,9 @@ simulator::Result simulatePlan(const Graph &graph,
                                const cluster::Cluster &cluster,
                                const Plan &plan);
 
-/// What a message on the link between two device types does to a channel:
-/// latency, transfer and copies of `bytes`. An emulated link delays each
-/// message by itself.
+/// Sets all seconds of a channel between two device types from its bytes: the
+/// sender's and the receiver's own work, the link, copies. An emulated link
+/// delays each message by itself.
 void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
                      unsigned to, simulator::Channel &channel);
 

@@ -167,6 +167,8 @@ LogicalResult Partition::partition() {
   if (microbatches < 1)
     return function.emitError("microbatches must be at least 1, got: 0");
   cluster::Cluster cluster = hh::readCluster(module);
+  if (llvm::Error error = cluster::readRuntimeFigures(cluster))
+    return module.emitError() << llvm::toString(std::move(error));
   if (cluster.types.empty())
     return module.emitError("module must describe its devices "
                             "(hh-load-cluster), got: no hh.device_type");

@@ -4,6 +4,7 @@
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Planner/SimulatePlan.h"
 #include "hethub/Support/Names.h"
 
 #include "mlir/IR/Builders.h"
@@ -88,13 +89,8 @@ FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
     channel.bytes = byteSize(recv->second.getType());
     auto from = cluster.find(sender.getDevice());
     auto to = cluster.find(receiver.getDevice());
-    if (from && to) {
-      channel.transferSeconds = static_cast<double>(channel.bytes) /
-                                cluster.link(*from, *to).bandwidth;
-      channel.latencySeconds =
-          cluster.transferSeconds(*from, *to, channel.bytes) -
-          channel.transferSeconds;
-    }
+    if (from && to)
+      planner::setChannelTimes(cluster, *from, *to, channel);
     // Stages are devices of their own: messages share a link with those of the
     // same two stages only.
     channel.link =

@@ -1,0 +1,100 @@
+// The "runtime" part of profile.json:
+//
+//   "runtime": {"microbatch_s": 2e-6, "send_s": 3e-5, "send_s_per_byte": 3e-10,
+//               "receive_s": 1e-5, "receive_s_per_byte": 0,
+//               "latency_s": 7e-5, "bytes_per_s": 2.4e9}
+//
+// The last two are those of a whole message between two processes of the
+// machine, its sending included.
+#include "hethub/Cluster/Cluster.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace llvm;
+
+namespace hethub::cluster {
+
+namespace {
+struct Measured {
+  RuntimeFigures figures;
+  double latency = 0, bytesPerSecond = 0; ///< 0: not measured
+};
+} // namespace
+
+static Expected<std::optional<Measured>> readMeasured(StringRef path) {
+  auto fail = [&](const Twine &message) {
+    return createStringError(inconvertibleErrorCode(), path + ": " + message);
+  };
+  ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path);
+  if (!buffer)
+    return fail("cannot read the profile: " + buffer.getError().message());
+  Expected<json::Value> root = json::parse((*buffer)->getBuffer());
+  if (!root)
+    return fail("a profile must be JSON: " + toString(root.takeError()));
+  const json::Object *object = root->getAsObject();
+  const json::Value *runtime = object ? object->get("runtime") : nullptr;
+  if (!runtime)
+    return std::nullopt;
+  const json::Object *fields = runtime->getAsObject();
+  if (!fields)
+    return fail("'runtime' must be an object of figures");
+  Measured measured;
+  for (auto [name, figure] :
+       {std::pair("microbatch_s", &measured.figures.microbatch),
+        std::pair("send_s", &measured.figures.send),
+        std::pair("send_s_per_byte", &measured.figures.sendPerByte),
+        std::pair("receive_s", &measured.figures.receive),
+        std::pair("receive_s_per_byte", &measured.figures.receivePerByte),
+        std::pair("latency_s", &measured.latency),
+        std::pair("bytes_per_s", &measured.bytesPerSecond)}) {
+    const json::Value *value = fields->get(name);
+    if (!value)
+      continue;
+    std::optional<double> number = value->getAsNumber();
+    if (!number || !std::isfinite(*number) || *number < 0)
+      return fail(Twine("'runtime': ") + name +
+                  " must be a number of at least 0, got: " +
+                  formatv("{0}", *value).str());
+    *figure = *number;
+  }
+  return measured;
+}
+
+Error readRuntimeFigures(Cluster &cluster) {
+  std::vector<std::optional<Measured>> measured(cluster.types.size());
+  for (size_t index = 0; index < cluster.types.size(); ++index) {
+    DeviceType &type = cluster.types[index];
+    if (type.profile.empty())
+      continue;
+    Expected<std::optional<Measured>> read = readMeasured(type.profile);
+    if (!read)
+      return read.takeError();
+    measured[index] = *read;
+    if (*read)
+      type.runtime = (*read)->figures;
+  }
+  auto onThisMachine = [&](unsigned index) {
+    return cluster.types[index].kind == "cpu" &&
+           cluster.types[index].nodes == 1 && measured[index] &&
+           measured[index]->bytesPerSecond > 0;
+  };
+  for (unsigned a = 0; a < cluster.types.size(); ++a)
+    for (unsigned b = a; b < cluster.types.size(); ++b) {
+      Link link = cluster.link(a, b);
+      if (link.stated || link.emulated || !onThisMachine(a) ||
+          !onThisMachine(b))
+        continue;
+      link.latency = std::max(measured[a]->latency, measured[b]->latency);
+      link.bandwidth =
+          std::min(measured[a]->bytesPerSecond, measured[b]->bytesPerSecond);
+      cluster.setLink(a, b, link);
+    }
+  return Error::success();
+}
+
+} // namespace hethub::cluster
