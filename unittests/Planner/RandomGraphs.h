@@ -4,6 +4,9 @@
 
 #include "hethub/Planner/Planner.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <limits>
 #include <random>
 
 namespace hethub::planner::test {
@@ -32,6 +35,17 @@ private:
 /// may not cross, shared parameters, types that cannot run a node, memory
 /// limits.
 Problem randomProblem(unsigned seed, unsigned maxNodes);
+
+struct Best {
+  double step = std::numeric_limits<double>::infinity();
+  Plan plan;
+};
+
+/// The best of all contiguous plans that fit and are `admitted`; a step of
+/// infinity where there is none.
+Best bruteForce(
+    const Problem &problem, llvm::function_ref<bool(const Plan &)> admitted =
+                                [](const Plan &) { return true; });
 
 } // namespace hethub::planner::test
 
