@@ -6,11 +6,19 @@ using namespace llvm;
 namespace hethub::plan {
 
 ArrayRef<Format> formats() {
+  static const StringRef placementOptions[] = {"mode", "objective",
+                                               "accelerators", "cpus"};
+  static const StringRef piperOptions[] = {"devices", "microbatches",
+                                           "bandwidth"};
   static const Format table[] = {
       {"dnn-partitioning",
        "placement of a profiled graph on accelerators and CPUs "
        "(msr-fiddle/dnn-partitioning)",
-       solveDnnPartitioning},
+       placementOptions, solveDnnPartitioning},
+      {"piper",
+       "pipeline, data and tensor parallelism with recomputation on equal "
+       "devices (msr-fiddle/piper)",
+       piperOptions, solvePiper},
   };
   return table;
 }

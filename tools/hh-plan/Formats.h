@@ -19,7 +19,9 @@ namespace hethub::plan {
 /// What the command line asks for. An empty option means: as the file says.
 struct Request {
   std::optional<unsigned> accelerators, cpus;
-  std::optional<double> memoryBytes;    ///< Of one accelerator.
+  std::optional<unsigned> devices, microbatches;
+  std::optional<double> memoryBytes;    ///< Of one device.
+  std::optional<double> bandwidth;      ///< Bytes per second.
   std::string mode = "contiguous";      ///< Or "free".
   std::string objective = "throughput"; ///< Or "latency".
   double timeLimitSeconds = std::numeric_limits<double>::infinity();
@@ -36,6 +38,9 @@ struct Answer {
 
 struct Format {
   llvm::StringRef name, description;
+  /// Names of the command line's options, among those that not all formats
+  /// take.
+  llvm::ArrayRef<llvm::StringRef> options;
   /// Errors: the text is not of this format, or the request does not suit it
   /// (each one message that names file, field, rule and value).
   llvm::Expected<Answer> (*solve)(llvm::StringRef text,
@@ -48,6 +53,10 @@ llvm::ArrayRef<Format> formats();
 llvm::Expected<Answer> solveDnnPartitioning(llvm::StringRef text,
                                             llvm::StringRef fileName,
                                             const Request &request);
+
+llvm::Expected<Answer> solvePiper(llvm::StringRef text,
+                                  llvm::StringRef fileName,
+                                  const Request &request);
 
 } // namespace hethub::plan
 

@@ -41,10 +41,18 @@ static cl::opt<unsigned>
 static cl::opt<unsigned>
     cpus("cpus", cl::desc("this many CPUs, whatever the file says"),
          cl::value_desc("n"), cl::cat(category));
+static cl::opt<unsigned> devices("devices",
+                                 cl::desc("this many, whatever the file says"),
+                                 cl::value_desc("n"), cl::cat(category));
+static cl::opt<unsigned>
+    microbatches("microbatches",
+                 cl::desc("this many in a batch, whatever the file says"),
+                 cl::value_desc("n"), cl::cat(category));
 static cl::opt<double>
-    memory("memory",
-           cl::desc("memory of one accelerator, whatever the file "
-                    "says"),
+    bandwidth("bandwidth", cl::desc("of the links, whatever the file says"),
+              cl::value_desc("bytes/s"), cl::cat(category));
+static cl::opt<double>
+    memory("memory", cl::desc("memory of one device, whatever the file says"),
            cl::value_desc("bytes"), cl::cat(category));
 static cl::opt<double> timeLimit(
     "time-limit",
@@ -90,11 +98,19 @@ int main(int argc, char **argv) {
   if (!format)
     return fail("--format must be among " + formatNames() +
                 ", got: " + formatName);
+  const cl::Option *const special[] = {&mode,     &objective, &accelerators,
+                                       &cpus,     &devices,   &microbatches,
+                                       &bandwidth};
+  for (const cl::Option *option : special)
+    if (option->getNumOccurrences() &&
+        !is_contained(format->options, option->ArgStr))
+      return fail("--" + option->ArgStr + " must not be given with format " +
+                  format->name);
   if (mode != "contiguous" && mode != "free")
     return fail("--mode must be contiguous or free, got: " + mode);
   if (objective != "throughput" && objective != "latency")
     return fail("--objective must be throughput or latency, got: " + objective);
-  for (const auto *option : {&memory, &timeLimit})
+  for (const auto *option : {&bandwidth, &memory, &timeLimit})
     if (option->getNumOccurrences() && !(option->getValue() >= 0))
       return fail(formatv("--{0} must be at least 0, got: {1}", option->ArgStr,
                           option->getValue()));
@@ -106,7 +122,10 @@ int main(int argc, char **argv) {
   Request request;
   request.accelerators = given(accelerators);
   request.cpus = given(cpus);
+  request.devices = given(devices);
+  request.microbatches = given(microbatches);
   request.memoryBytes = given(memory);
+  request.bandwidth = given(bandwidth);
   request.mode = mode;
   request.objective = objective;
   request.seed = seed;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 using namespace llvm;
@@ -292,7 +293,10 @@ bool Contiguous::placeByMemory(const Units &units, const Units &relaxed,
   }
   placement.missingBytes = std::ceil(solver.best.load);
   placement.memoryProven = solver.completed;
-  if (solver.lowerBound > 0)
+  // A bound in prices carries the rounding of its sums.
+  double total =
+      std::accumulate(units.memoryBytes.begin(), units.memoryBytes.end(), 0.0);
+  if (solver.completed || solver.lowerBound > 1e-9 * total)
     refuse(formatv("memory must grow by {0}{1:f0} bytes on each device that "
                    "has a limit",
                    solver.completed ? "at least " : "",

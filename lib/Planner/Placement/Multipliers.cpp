@@ -185,13 +185,16 @@ std::vector<Multipliers> findMultipliers(const Units &units) {
 }
 
 double loadBound(const Units &units, ArrayRef<Multipliers> choices) {
-  double bound = 0;
+  double bound = infinity;
+  for (const ClassRule &rule : units.classes)
+    bound = std::min(bound, rule.offset);
   for (unsigned unit = 0; unit < units.size(); ++unit) {
     double least = infinity;
     for (unsigned t = 0; t < units.classes.size(); ++t)
       if ((units.supported[unit] >> t & 1) &&
           units.memoryBytes[unit] <= units.classes[t].memoryBytes)
-        least = std::min(least, units.seconds[t][unit]);
+        least =
+            std::min(least, units.classes[t].offset + units.seconds[t][unit]);
     bound = std::max(bound, least);
   }
   for (const Multipliers &multipliers : choices) {

@@ -1,5 +1,6 @@
 // findPlacement: which search answers what.
 #include "Contiguous.h"
+#include "Free.h"
 
 using namespace llvm;
 
@@ -20,7 +21,10 @@ Expected<Placement> findPlacement(const PlacementProblem &problem,
   if (Error error = verifyPlacementProblem(problem))
     return error;
   const Deadline deadline = deadlineOf(options.timeLimitSeconds);
-  return placeContiguous(problem, options, deadline);
+  Placement contiguous = placeContiguous(problem, options, deadline);
+  if (options.mode == PlacementMode::Contiguous)
+    return contiguous;
+  return placeFreely(problem, contiguous, options, deadline);
 }
 
 } // namespace hethub::planner
