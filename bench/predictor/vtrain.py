@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -22,14 +23,23 @@ if PYTHON.exists() and Path(sys.prefix).resolve() != (TOP / ".venv").resolve():
 import numpy as np  # noqa: E402
 from hethub import tools  # noqa: E402
 from hethub.errors import HetHubError  # noqa: E402
-from vtrain_data import read_machine, read_measured  # noqa: E402
+from vtrain_data import ASSUMED, describes_machine, read_machine, read_measured  # noqa: E402
 from vtrain_fit import Evaluator, errors, fit, predict, workspace  # noqa: E402
 from vtrain_validate import validate  # noqa: E402
 
 
+def machine_folder(options: argparse.Namespace) -> Path | None:
+    """Where the machine is described: as told, else beside the first table, else nowhere."""
+    folder = options.data or options.csv[0].parent
+    if options.data or describes_machine(folder):
+        return folder
+    print(f"note: no hardware.json in {folder} and no --data: {ASSUMED.name} is assumed", file=sys.stderr)
+    return None
+
+
 def run_fit(options: argparse.Namespace) -> int:
     tables = [read_measured(path) for path in options.csv]
-    machine = read_machine(options.data or options.csv[0].parent, options.all_reduce)
+    machine = read_machine(machine_folder(options), options.all_reduce)
     with workspace() as folder:
         evaluate = Evaluator(machine, options.csv, Path(folder))
         values = fit(evaluate, tables)
@@ -37,11 +47,18 @@ def run_fit(options: argparse.Namespace) -> int:
     measured = np.concatenate([table.seconds for table in tables])
     share = errors(predicted, measured)
     for constant in evaluate.known:
-        print(f"{constant.name:24} {values[constant.name]:10.4g} {constant.unit:8} {constant.meaning}")
+        value = values[constant.name]
+        state = "at its bound: " if near(value, constant.lowest) or near(value, constant.highest) else ""
+        state = "as expected, the runs say nothing: " if near(value, constant.expected) else state
+        print(f"{constant.name:24} {value:10.4g} {constant.unit:8} {state}{constant.meaning}")
     print(f"{len(measured)} runs fitted: mean error {share.mean():.2f} %, worst {share.max():.1f} %")
     summary = {"runs": len(measured), "mean_error_percent": round(float(share.mean()), 3)}
     write(options.out, json.dumps({"version": 1, "fit": summary, "constants": values, "machine": machine}) + "\n")
     return 0
+
+
+def near(value: float, other: float) -> bool:
+    return math.isclose(value, other, rel_tol=1e-3)
 
 
 def run_predict(options: argparse.Namespace) -> int:
@@ -50,7 +67,7 @@ def run_predict(options: argparse.Namespace) -> int:
 
 
 def run_validate(options: argparse.Namespace) -> int:
-    return 0 if validate(options.data) else 1
+    return 0 if validate(options.data, options.residuals) else 1
 
 
 def write(path: Path, text: str) -> None:
@@ -66,7 +83,7 @@ def main() -> int:
     command = commands.add_parser("fit", help="constants from measured runs")
     command.add_argument("--csv", type=Path, action="append", required=True, help="measured runs; may be repeated")
     command.add_argument(
-        "--data", type=Path, help="folder with hardware.json and all-reduce tables (default: the CSV's)"
+        "--data", type=Path, help="folder with hardware.json and all-reduce table (default: the CSV's)"
     )
     command.add_argument(
         "--all-reduce", type=Path, help="table of all-reduce times (default: by the accelerator's name)"
@@ -80,6 +97,7 @@ def main() -> int:
     command.set_defaults(run=run_predict)
     command = commands.add_parser("validate", help="errors on runs that were not fitted")
     command.add_argument("--data", type=Path, required=True, help="folder of the published measurements")
+    command.add_argument("--residuals", action="store_true", help="also print signed errors by factor, of one fit each")
     command.set_defaults(run=run_validate)
     options = parser.parse_args()
     try:

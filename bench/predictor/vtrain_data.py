@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from hethub.errors import HetHubError
 
+CONFIGURATION = ("gpus", "global_batch", "micro_batch", "hidden", "heads", "layers", "seq", "tp", "dp", "pp")
+ASSUMED = Path(__file__).resolve().parent / "a100_node.json"
 DEFAULT_MEMORY_GB = 80.0  # of one accelerator, where the file does not say it: an A100 of the larger kind
 
 
@@ -32,7 +34,8 @@ def read_measured(path: Path) -> Measured:
     header, rows = read_table(path)
     if "iteration_ms" not in header:
         raise HetHubError(f"{path}: line 1: column 'iteration_ms' must be present, got: {','.join(header)}")
-    columns: dict[str, list[float]] = {name: [] for name in header if name != "id"}
+    wanted = (*CONFIGURATION, "params_billion", "iteration_ms")
+    columns: dict[str, list[float]] = {name: [] for name in header if name in wanted}
     for line, row in rows:
         for name, values in columns.items():
             values.append(positive(path, line, name, row[name]))
@@ -90,9 +93,16 @@ def read_all_reduce(path: Path) -> dict[str, Any]:
     }
 
 
-def read_machine(folder: Path, all_reduce: Path | None = None) -> dict[str, Any]:
-    """hardware.json of the folder, with its all-reduce table of that accelerator, in the units of hh-predict."""
-    path = folder / "hardware.json"
+def describes_machine(folder: Path) -> bool:
+    return (folder / "hardware.json").exists()
+
+
+def read_machine(folder: Path | None, all_reduce: Path | None = None) -> dict[str, Any]:
+    """hardware.json of the folder, with its all-reduce table of that accelerator, in the units of hh-predict.
+
+    Without a folder: the assumed machine, whose all-reduces follow from bandwidths unless a table is given.
+    """
+    path = folder / "hardware.json" if folder else ASSUMED
     try:
         hardware = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -109,8 +119,10 @@ def read_machine(folder: Path, all_reduce: Path | None = None) -> dict[str, Any]
     checkpointing = hardware.get("activation_checkpointing", True)
     if not isinstance(checkpointing, bool):
         raise HetHubError(f"{path}: activation_checkpointing must be true or false, got: {checkpointing}")
-    words = str(hardware.get("gpu", "")).lower().split() or ["gpu"]
-    return {
+    if folder and all_reduce is None:
+        words = str(hardware.get("gpu", "")).lower().split() or ["gpu"]
+        all_reduce = folder / f"allreduce_{words[-1]}.csv"
+    machine = {
         "peak_flops": figure("peak_fp16_dense_TFLOPs") * 1e12,
         "memory_bytes": figure("gpu_memory_GB", DEFAULT_MEMORY_GB) * 1e9,
         "accelerators_per_node": figure("gpus_per_node"),
@@ -119,5 +131,5 @@ def read_machine(folder: Path, all_reduce: Path | None = None) -> dict[str, Any]
         "value_bytes": figure("value_bytes", 2),
         "vocabulary": figure("vocabulary"),
         "checkpointing": checkpointing,
-        "all_reduce": read_all_reduce(all_reduce or folder / f"allreduce_{words[-1]}.csv"),
     }
+    return machine | ({"all_reduce": read_all_reduce(all_reduce)} if all_reduce else {})

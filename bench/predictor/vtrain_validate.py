@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from vtrain_data import Measured, read_machine, read_measured
+from vtrain_data import CONFIGURATION, Measured, read_machine, read_measured
 from vtrain_fit import Evaluator, errors, fit, predict, workspace
 
 FOLDS = 5
-CONFIGURATION = ("gpus", "global_batch", "micro_batch", "hidden", "heads", "layers", "seq", "tp", "dp", "pp")
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,15 @@ def splits(single: Measured, multi: Measured) -> Iterator[Split]:
     yield Split("one fit of both, tested on many", [(f, t & many) for f, t in crossed(together)], None, None)
 
 
-def validate(data: Path) -> bool:
+def show_residuals(name: str, table: Measured, ratio: np.ndarray) -> None:
+    """Mean signed error of runs with the same figure: what is missing from the model shows as a trend."""
+    for factor in ("gpus", "micro_batch", "hidden", "layers", "tp", "dp", "pp"):
+        values = table.columns[factor]
+        means = [f"{value:g}: {100 * (ratio[values == value].mean() - 1):+.1f}" for value in np.unique(values)]
+        print(f"  {name}, mean error in % by {factor:12} {'  '.join(means)}")
+
+
+def validate(data: Path, residuals: bool = False) -> bool:
     """Prints the table; whether all aims are met."""
     single, multi = tables = [read_measured(data / name) for name in ("fit_single.csv", "fit_multi.csv")]
     measured = np.concatenate([table.seconds for table in tables])
@@ -91,4 +98,8 @@ def validate(data: Path) -> bool:
                 f"{'' if reached else '  MISSED'}",
                 flush=True,
             )
+        owner = np.repeat([0, 1], [len(single), len(multi)])
+        for index, name in enumerate(("one node", "many nodes") if residuals else ()):
+            ratio = predict(evaluate, fit(evaluate, tables, owner == index)) / measured
+            show_residuals(name, tables[index], ratio[owner == index])
     return met

@@ -170,3 +170,17 @@ def test_missing_columns_and_files(tmp_path: Path) -> None:
     made = vtrain("fit", "--csv", path, "--out", tmp_path / "c.json")
     expected = f"{tmp_path}/hardware.json: vocabulary must be a number above 0, got: -1"
     assert (made.returncode, made.stderr) == (1, f"vtrain.py: error: {expected}\n")
+
+
+def test_a_machine_is_assumed_where_none_is_described(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "runs.csv", [GOOD | {"note": "a column of text"}])
+    made = vtrain("fit", "--csv", path, "--out", tmp_path / "c.json")
+    assert made.returncode == 0, made.stderr
+    assert made.stderr == f"note: no hardware.json in {tmp_path} and no --data: a100_node.json is assumed\n"
+    machine = json.loads((tmp_path / "c.json").read_text())["machine"]
+    assert machine["peak_flops"] == 312e12
+    assert "all_reduce" not in machine
+    # A folder that was named must have it.
+    made = vtrain("fit", "--csv", path, "--data", tmp_path, "--out", tmp_path / "c.json")
+    assert made.returncode == 1
+    assert made.stderr.startswith(f"vtrain.py: error: {tmp_path}/hardware.json: must be a readable JSON file, got: ")
