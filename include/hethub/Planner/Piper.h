@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,9 @@ struct Plan {
   std::vector<std::string> notes; ///< What cut the search short.
 
   bool found() const { return !stages.empty(); }
+  double gap() const {
+    return secondsPerSample > 0 ? 1 - lowerBound / secondsPerSample : 0;
+  }
   bool infeasible() const {
     return lowerBound == std::numeric_limits<double>::infinity();
   }
@@ -100,6 +104,11 @@ llvm::Error evaluate(const Problem &problem, std::vector<Stage> &stages);
 
 /// Of a verified problem.
 Plan findPlan(const Problem &problem, const Options &options);
+
+/// Of a problem without a plan: bytes of memory with which a device would do,
+/// at most a millionth more than the least. Nothing when no memory helps or the
+/// answer was not found (ideals, time).
+std::optional<double> smallestMemory(Problem problem, const Options &options);
 
 /// The authors' JSON format.
 llvm::Expected<Problem> parseProblem(llvm::StringRef text,

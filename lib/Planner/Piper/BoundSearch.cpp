@@ -13,8 +13,7 @@ static constexpr double sameLoad = 1e-12;
 static constexpr double nearlyBest = 0.01;
 
 double searchBound(const Problem &problem, const Ideals &ideals, double floor,
-                   std::optional<SuffixTable::Clock::time_point> deadline,
-                   Plan &plan) {
+                   SuffixTable::Deadline deadline, Plan &plan) {
   SuffixTable table(problem, ideals);
   double proved = floor; // `floor` also rises over undecided bounds.
   double step = 1.0 / 64;

@@ -12,8 +12,7 @@ namespace hethub::planner::piper {
 /// Returns the largest bound that no plan with these cuts is below: the plan's
 /// own seconds when it is optimal among them.
 double searchBound(const Problem &problem, const Ideals &ideals, double floor,
-                   std::optional<SuffixTable::Clock::time_point> deadline,
-                   Plan &plan);
+                   SuffixTable::Deadline deadline, Plan &plan);
 
 } // namespace hethub::planner::piper
 

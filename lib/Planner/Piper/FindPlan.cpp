@@ -18,17 +18,8 @@ static constexpr unsigned patience = 8;
 /// that little more than its proof is left to do with all ideals.
 static constexpr unsigned familiesFirst = 3000;
 
-static std::optional<Clock::time_point> deadlineOf(double limitSeconds) {
-  // More than a year is no limit; it would overflow the clock.
-  if (!(limitSeconds < 3e7))
-    return std::nullopt;
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(limitSeconds));
-}
-
 static void searchFamilies(const Problem &problem, const Options &options,
-                           std::optional<Clock::time_point> deadline,
-                           Plan &plan) {
+                           SuffixTable::Deadline deadline, Plan &plan) {
   CutFamily family(problem, options.seed);
   unsigned fruitless = 0;
   while (fruitless < patience && plan.lowerBound < plan.secondsPerSample) {
@@ -42,8 +33,8 @@ static void searchFamilies(const Problem &problem, const Options &options,
 }
 
 Plan findPlan(const Problem &problem, const Options &options) {
-  const std::optional<Clock::time_point> deadline =
-      deadlineOf(options.timeLimitSeconds);
+  const SuffixTable::Deadline deadline =
+      SuffixTable::after(options.timeLimitSeconds);
   Plan plan;
   plan.lowerBound = lowerBound(problem);
   if (plan.infeasible())

@@ -10,6 +10,14 @@ namespace hethub::planner::piper {
 /// taken off again, so that they stay lower bounds.
 static constexpr double rounding = 1e-11;
 
+SuffixTable::Deadline SuffixTable::after(double seconds) {
+  // More than a year is no limit; it could overflow the clock.
+  if (!(seconds < 3e7))
+    return std::nullopt;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(seconds));
+}
+
 SuffixTable::SuffixTable(const Problem &problem, const Ideals &ideals)
     : problem(problem), ideals(ideals), costs(problem) {
   for (unsigned d = 1; d <= std::min(problem.devices, problem.microbatches);
@@ -171,8 +179,7 @@ void SuffixTable::extend(unsigned inner, unsigned outer, unsigned degreeIndex) {
   }
 }
 
-SuffixTable::Verdict
-SuffixTable::fill(double newBound, std::optional<Clock::time_point> deadline) {
+SuffixTable::Verdict SuffixTable::fill(double newBound, Deadline deadline) {
   bound = newBound;
   undecided = false;
   fronts.assign(ideals.size(), {});

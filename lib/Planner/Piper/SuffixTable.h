@@ -19,13 +19,16 @@ namespace hethub::planner::piper {
 class SuffixTable {
 public:
   using Clock = std::chrono::steady_clock;
+  using Deadline = std::optional<Clock::time_point>; ///< Empty: none.
   using Verdict = ChoiceKnapsack::Verdict;
+
+  static Deadline after(double seconds);
 
   SuffixTable(const Problem &problem, const Ideals &ideals);
 
   /// Whether some plan has all loads <= `bound` (infinity: fits in memory).
   /// Unknown: the time was up, or a choice of variants was too hard.
-  Verdict fill(double bound, std::optional<Clock::time_point> deadline);
+  Verdict fill(double bound, Deadline deadline);
 
   /// The plan found, each stage with its least load.
   std::vector<Stage> plan();
