@@ -65,6 +65,10 @@ Error check(const TrainingRun &run) {
   if (run.layers % run.pipelineParallel != 0)
     return fail("layers must be a multiple of pp = " +
                 Twine(run.pipelineParallel) + ", got: " + Twine(run.layers));
+  const int64_t visits = int64_t(run.microbatches()) * run.pipelineParallel;
+  if (visits > largest)
+    return fail("microbatches x pp must be at most " + Twine(largest) +
+                ", got: " + Twine(visits));
   for (auto [name, value] :
        {std::pair<StringRef, int>{"hidden", run.hidden}, {"heads", run.heads}})
     if (value % run.tensorParallel != 0)

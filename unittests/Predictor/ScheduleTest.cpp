@@ -75,4 +75,12 @@ TEST(OneForwardOneBackward, OneMicrobatchVisitsAllStagesTwice) {
       21 + 2 * 0.75);
 }
 
+TEST(OneForwardOneBackward, DeepPipelinesEnd) {
+  const int count = 1 << 16;
+  std::vector<StageSeconds> stages(count, {1, 2});
+  EXPECT_DOUBLE_EQ(
+      oneForwardOneBackward(stages, std::vector<double>(count - 1, 0), 4),
+      3.0 * (count + 3));
+}
+
 } // namespace

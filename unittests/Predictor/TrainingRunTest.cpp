@@ -56,6 +56,9 @@ TEST(TrainingRuns, MistakesNameLineRuleAndValue) {
        "= 4, got: 9"},
       {header + "a,4,8,2,64,4,6,32,1,1,4\n",
        "runs.csv: line 2: layers must be a multiple of pp = 4, got: 6"},
+      {header + "a,4096,8388608,1,64,4,4096,32,1,1,4096\n",
+       "runs.csv: line 2: microbatches x pp must be at most 16777216, got: "
+       "34359738368"},
       {header + "a,8,8,2,64,4,6,32,8,1,1\n",
        "runs.csv: line 2: heads must be a multiple of tp = 8, got: 4"},
       {header + "a,1,8,2,66,4,6,32,1,1,1\n",
