@@ -1,6 +1,7 @@
 // findPlacement: which search answers what.
 #include "Contiguous.h"
 #include "Free.h"
+#include "Latency.h"
 
 using namespace llvm;
 
@@ -16,11 +17,34 @@ static Deadline deadlineOf(double seconds) {
                    std::chrono::duration<double>(seconds));
 }
 
+static Error verifyForLatency(const PlacementProblem &problem) {
+  auto fail = [](const Twine &message) {
+    return createStringError(inconvertibleErrorCode(), message);
+  };
+  for (const PlacementNode &node : problem.nodes)
+    if (node.backward)
+      return fail("latency needs forward nodes only, got: backward node " +
+                  node.name);
+  for (const DeviceClass &deviceClass : problem.classes)
+    if (deviceClass.pooled &&
+        (deviceClass.transferScale > 0 ||
+         deviceClass.memoryBytes < std::numeric_limits<double>::infinity()))
+      return fail("latency needs pools that pay no transfers and have no "
+                  "memory limit, got: " +
+                  deviceClass.name);
+  return Error::success();
+}
+
 Expected<Placement> findPlacement(const PlacementProblem &problem,
                                   const PlacementOptions &options) {
   if (Error error = verifyPlacementProblem(problem))
     return error;
+  if (options.objective == PlacementObjective::Latency)
+    if (Error error = verifyForLatency(problem))
+      return error;
   const Deadline deadline = deadlineOf(options.timeLimitSeconds);
+  if (options.objective == PlacementObjective::Latency)
+    return placeForLatency(problem, options, deadline);
   Placement contiguous = placeContiguous(problem, options, deadline);
   if (options.mode == PlacementMode::Contiguous)
     return contiguous;

@@ -21,6 +21,9 @@
 // has
 //    no predecessors (no successors) can go where the first (last) stage runs:
 //    it only constrains the order, and that place satisfies all its arcs.
+// Step 3 holds for the finish of one sample too: v without seconds is done no
+// later than u begins or ends, what waits for v waits for u already, and no
+// call pays more. Step 4 does not: who reads v would wait for the first call.
 #include "Units.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -262,7 +265,7 @@ static unsigned endOf(const Units &units, unsigned unit) {
 }
 
 Units contract(const PlacementProblem &problem, PlacementMode mode,
-               bool mergeMemory) {
+               bool mergeMemory, bool dropCostless) {
   std::vector<unsigned> partOf;
   std::vector<bool> joined(problem.nodes.size(), false);
   unsigned count = groupByColor(problem, partOf);
@@ -291,7 +294,7 @@ Units contract(const PlacementProblem &problem, PlacementMode mode,
     for (unsigned unit = 0; unit < components && left > 1; ++unit) {
       if (taken[unit])
         continue;
-      unsigned target = endOf(units, unit);
+      unsigned target = dropCostless ? endOf(units, unit) : unit;
       if (target == unit)
         target = hostOf(units, unit, mergeMemory);
       if (target == unit || (target < components && host[target] != target))

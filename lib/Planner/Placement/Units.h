@@ -52,8 +52,9 @@ struct Units {
 /// With `mergeMemory` nodes with memory but no seconds join too: placements of
 /// the result are placements of the problem, perhaps not the best ones, while
 /// with leastMemoryBytes for memoryBytes it is a relaxation of the problem.
+/// Without `dropCostless` no node becomes `first` or `last`.
 Units contract(const PlacementProblem &problem, PlacementMode mode,
-               bool mergeMemory);
+               bool mergeMemory, bool dropCostless = true);
 
 /// The same units with memory as the load: offset + bytes of a device, where
 /// the offset is minus its limit. The least largest load is what every limited

@@ -1,0 +1,325 @@
+// Good placements for one sample: a dynamic program over the slices of orders
+// for a start, then annealing on the exact finish.
+#include "Latency.h"
+#include "TopologicalOrders.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace llvm;
+
+namespace hethub::planner {
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+namespace {
+
+/// Slices of one order, each a call or left to the pool, one after the other:
+/// the sum is never below the finish, which may overlap them.
+class SlicePlan {
+public:
+  SlicePlan(const PlacementProblem &problem, const Units &units,
+            const LatencyPlaces &places,
+            ArrayRef<std::vector<unsigned>> nodesOf)
+      : problem(problem), units(units), places(places), nodesOf(nodesOf) {}
+
+  /// Place of each unit; empty when the calls do not suffice.
+  std::vector<unsigned> best(ArrayRef<unsigned> order);
+
+private:
+  struct Step {
+    double finish = infinity;
+    unsigned begin = 0, place = 0; // of the last slice
+  };
+  void extend(ArrayRef<unsigned> order, unsigned begin);
+
+  const PlacementProblem &problem;
+  const Units &units;
+  const LatencyPlaces &places;
+  ArrayRef<std::vector<unsigned>> nodesOf; // of a unit
+  // [units placed][calls used]: the calls are taken in their order.
+  std::vector<std::vector<Step>> steps;
+};
+
+class LatencyAnnealing {
+public:
+  LatencyAnnealing(const PlacementProblem &problem, const Units &units,
+                   const LatencyPlaces &places, unsigned seed)
+      : units(units), places(places), model(problem, places), random(seed),
+        placeOfNode(problem.nodes.size()), memory(places.size(), 0),
+        held(places.size(), 0) {}
+
+  /// Improves `placeOf` and returns its finish.
+  double run(std::vector<unsigned> &placeOf, unsigned steps, double lowerBound,
+             Deadline deadline);
+
+private:
+  double finish() {
+    for (unsigned node = 0; node < placeOfNode.size(); ++node)
+      placeOfNode[node] = placeOf[units.unitOfNode[node]];
+    return model.finish(placeOfNode);
+  }
+  void moveUnit(unsigned unit, unsigned place) {
+    memory[placeOf[unit]] -= units.memoryBytes[unit];
+    --held[placeOf[unit]];
+    placeOf[unit] = place;
+    memory[place] += units.memoryBytes[unit];
+    ++held[place];
+  }
+  void propose(std::vector<unsigned> &moved, unsigned &target);
+  bool fits(ArrayRef<unsigned> moved, unsigned target) const;
+  double draw() { return double(random()) / double(random.max()); }
+
+  const Units &units;
+  const LatencyPlaces &places;
+  LatencyModel model;
+  std::mt19937 random;
+  std::vector<unsigned> placeOf, placeOfNode;
+  std::vector<double> memory; // of a place
+  std::vector<unsigned> held; // units of a place
+};
+
+} // namespace
+
+void SlicePlan::extend(ArrayRef<unsigned> order, unsigned begin) {
+  std::vector<double> done(problem.nodes.size(), 0); // of pooled nodes
+  std::vector<unsigned> inside(units.joins.size(), 0);
+  std::vector<double> seconds(units.classes.size(), 0);
+  uint32_t classes = ~uint32_t(0);
+  double cut = 0, memory = 0, pooled = 0;
+  std::vector<bool> member(units.size(), false);
+  for (unsigned end = begin; end < order.size(); ++end) {
+    const unsigned unit = order[end];
+    member[unit] = true;
+    classes &= units.supported[unit];
+    memory += units.memoryBytes[unit];
+    for (unsigned t = 0; t < seconds.size(); ++t)
+      seconds[t] += units.seconds[t][unit];
+    for (unsigned index : units.joinsOf[unit]) {
+      if (inside[index]++ == 0)
+        cut += units.joins[index].seconds;
+      if (inside[index] == units.joins[index].units.size())
+        cut -= units.joins[index].seconds;
+    }
+    for (unsigned used = 0; used < steps[begin].size(); ++used) {
+      const double before = steps[begin][used].finish;
+      if (before == infinity || used >= places.calls)
+        continue;
+      // The next call of every class: unused calls may be skipped.
+      for (unsigned place = used; place < places.calls; ++place) {
+        const unsigned t = places.classOf[place];
+        if (place > used && t == places.classOf[place - 1])
+          continue;
+        if (!(classes >> t & 1) || memory > units.classes[t].memoryBytes)
+          continue;
+        Step &step = steps[end + 1][place + 1];
+        double finish =
+            before + seconds[t] + units.classes[t].transferScale * cut;
+        if (finish < step.finish)
+          step = {finish, begin, place};
+      }
+    }
+    // A pooled slice lasts as long as its longest path.
+    if (places.calls == places.size() || pooled == infinity)
+      continue;
+    const unsigned pool = places.calls, t = places.classOf[pool];
+    for (unsigned node : nodesOf[unit])
+      done[node] = std::max(done[node], 0.0);
+    if (!(classes >> t & 1)) {
+      pooled = infinity;
+      continue;
+    }
+    for (unsigned node : nodesOf[unit]) {
+      done[node] += problem.nodes[node].seconds[t];
+      pooled = std::max(pooled, done[node]);
+      for (unsigned consumer : problem.nodes[node].consumers)
+        done[consumer] = std::max(done[consumer], done[node]);
+    }
+    for (unsigned used = 0; used < steps[begin].size(); ++used) {
+      Step &step = steps[end + 1][used];
+      double finish = steps[begin][used].finish + pooled;
+      if (finish < step.finish)
+        step = {finish, begin, pool};
+    }
+  }
+}
+
+std::vector<unsigned> SlicePlan::best(ArrayRef<unsigned> order) {
+  steps.assign(order.size() + 1, std::vector<Step>(places.calls + 1));
+  steps[0][0].finish = 0;
+  for (unsigned begin = 0; begin < order.size(); ++begin)
+    extend(order, begin);
+  unsigned used = 0, at = order.size();
+  for (unsigned candidate = 0; candidate <= places.calls; ++candidate)
+    if (steps[at][candidate].finish < steps[at][used].finish)
+      used = candidate;
+  if (steps[at][used].finish == infinity)
+    return {};
+  std::vector<unsigned> placeOf(order.size());
+  while (at > 0) {
+    const Step step = steps[at][used];
+    for (unsigned i = step.begin; i < at; ++i)
+      placeOf[order[i]] = step.place;
+    at = step.begin;
+    if (places.isPool(step.place))
+      continue;
+    // The state before the call may have used any number up to its place.
+    unsigned from = 0;
+    for (unsigned before = 0; before <= step.place; ++before)
+      if (steps[at][before].finish < steps[at][from].finish)
+        from = before;
+    used = from;
+  }
+  return placeOf;
+}
+
+bool LatencyAnnealing::fits(ArrayRef<unsigned> moved, unsigned target) const {
+  const ClassRule &rule = units.classes[places.classOf[target]];
+  double needed = memory[target];
+  for (unsigned unit : moved) {
+    if (!(units.supported[unit] >> places.classOf[target] & 1))
+      return false;
+    needed += units.memoryBytes[unit];
+  }
+  return places.isPool(target) || needed <= rule.memoryBytes;
+}
+
+/// A unit, or it and what follows (precedes) it in its place, to the place of a
+/// neighbour, the pool or an empty call.
+void LatencyAnnealing::propose(std::vector<unsigned> &moved, unsigned &target) {
+  const unsigned unit = random() % units.size();
+  const bool forwards = random() % 2;
+  const auto &arcs = forwards ? units.successors : units.predecessors;
+  moved = {unit};
+  const unsigned limit = random() % 3 == 0 ? 1 : 1 + random() % 24;
+  std::vector<bool> seen(units.size(), false);
+  seen[unit] = true;
+  for (size_t next = 0; next < moved.size() && moved.size() < limit; ++next)
+    for (unsigned other : arcs[moved[next]])
+      if (placeOf[other] == placeOf[unit] && !seen[other] &&
+          moved.size() < limit) {
+        seen[other] = true;
+        moved.push_back(other);
+      }
+  const double kind = draw();
+  if (kind < 0.15) {
+    target = random() % places.size();
+    return;
+  }
+  if (kind < 0.3 && places.calls < places.size()) {
+    target = places.calls + random() % (places.size() - places.calls);
+    return;
+  }
+  // A neighbour of what moves, elsewhere.
+  target = placeOf[unit];
+  const unsigned from = moved[random() % moved.size()];
+  for (const auto *list : {&arcs[moved.back()], &units.predecessors[from],
+                           &units.successors[from]})
+    for (unsigned other : *list)
+      if (placeOf[other] != placeOf[unit]) {
+        target = placeOf[other];
+        if (random() % 2)
+          return;
+      }
+}
+
+double LatencyAnnealing::run(std::vector<unsigned> &start, unsigned steps,
+                             double lowerBound, Deadline deadline) {
+  placeOf.assign(start.size(), 0);
+  held[0] = start.size();
+  for (unsigned unit = 0; unit < start.size(); ++unit)
+    memory[0] += units.memoryBytes[unit];
+  for (unsigned unit = 0; unit < start.size(); ++unit)
+    moveUnit(unit, start[unit]);
+  double current = finish(), best = current;
+  const double hot = 0.02 * current, cold = 1e-5 * current;
+  std::vector<unsigned> moved;
+  for (unsigned step = 0; step < steps && best > lowerBound; ++step) {
+    if (step % 64 == 0 && std::chrono::steady_clock::now() > deadline)
+      break;
+    unsigned target = 0;
+    propose(moved, target);
+    const unsigned from = placeOf[moved.front()];
+    if (target == from || !fits(moved, target))
+      continue;
+    for (unsigned unit : moved)
+      moveUnit(unit, target);
+    const double next = finish();
+    const double temperature = hot * std::pow(cold / hot, double(step) / steps);
+    if (next <= current || draw() < std::exp((current - next) / temperature)) {
+      current = next;
+      if (current < best) {
+        best = current;
+        start = placeOf;
+      }
+      continue;
+    }
+    for (unsigned unit : moved)
+      moveUnit(unit, from);
+  }
+  return best;
+}
+
+std::vector<unsigned>
+searchLatency(const PlacementProblem &problem, const Units &units,
+              const LatencyPlaces &places, std::vector<unsigned> start,
+              double lowerBound, unsigned seed, Deadline deadline) {
+  auto inTime = [&] { return std::chrono::steady_clock::now() < deadline; };
+  // Nodes of a unit in a topological order: those of a pooled slice are done in
+  // that order.
+  std::vector<std::vector<unsigned>> nodesOf(units.size());
+  std::vector<unsigned> waiting(problem.nodes.size(), 0), order;
+  for (const PlacementNode &node : problem.nodes)
+    for (unsigned consumer : node.consumers)
+      ++waiting[consumer];
+  for (unsigned node = 0; node < problem.nodes.size(); ++node)
+    if (waiting[node] == 0)
+      order.push_back(node);
+  for (size_t next = 0; next < order.size(); ++next) {
+    nodesOf[units.unitOfNode[order[next]]].push_back(order[next]);
+    for (unsigned consumer : problem.nodes[order[next]].consumers)
+      if (--waiting[consumer] == 0)
+        order.push_back(consumer);
+  }
+
+  LatencyModel model(problem, places);
+  std::vector<unsigned> placeOfNode(problem.nodes.size());
+  auto finish = [&](ArrayRef<unsigned> placeOf) {
+    for (unsigned node = 0; node < placeOfNode.size(); ++node)
+      placeOfNode[node] = placeOf[units.unitOfNode[node]];
+    return model.finish(placeOfNode);
+  };
+  std::vector<std::pair<double, std::vector<unsigned>>> candidates;
+  if (!start.empty())
+    candidates.push_back({finish(start), start});
+  constexpr unsigned orders = 18, starts = 3;
+  for (unsigned index = 0; index < orders && inTime(); ++index) {
+    std::vector<unsigned> placeOf =
+        SlicePlan(problem, units, places, nodesOf)
+            .best(topologicalOrder(units, index, seed));
+    if (!placeOf.empty())
+      candidates.push_back({finish(placeOf), std::move(placeOf)});
+  }
+  std::stable_sort(
+      candidates.begin(), candidates.end(),
+      [](const auto &a, const auto &b) { return a.first < b.first; });
+  candidates.resize(std::min<size_t>(candidates.size(), starts));
+
+  size_t edges = problem.nodes.size();
+  for (const PlacementNode &node : problem.nodes)
+    edges += node.consumers.size();
+  const unsigned steps = std::clamp<size_t>(40000000 / edges, 2000, 100000);
+  for (auto &[value, placeOf] : candidates)
+    if (value > lowerBound && inTime())
+      value = LatencyAnnealing(problem, units, places, seed)
+                  .run(placeOf, steps, lowerBound, deadline);
+  auto best = std::min_element(
+      candidates.begin(), candidates.end(),
+      [](const auto &a, const auto &b) { return a.first < b.first; });
+  return best == candidates.end() || best->first == infinity
+             ? std::vector<unsigned>()
+             : std::move(best->second);
+}
+
+} // namespace hethub::planner
