@@ -11,8 +11,9 @@ The functions mirror the commands of `hethub`:
 from .build import build
 from .compile import compile, plan
 from .errors import HetHubError
+from .predict import predict
 from .profile import profile
 from .run import Result, run
 from .version import __version__
 
-__all__ = ["HetHubError", "Result", "__version__", "build", "compile", "plan", "profile", "run"]
+__all__ = ["HetHubError", "Result", "__version__", "build", "compile", "plan", "predict", "profile", "run"]

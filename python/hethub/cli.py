@@ -15,6 +15,7 @@ from .errors import HetHubError
 from .explanation import explanation_lines
 from .folders import end_on_signals
 from .output import OutputFolder
+from .predict import predict, prediction_table
 from .profile import profile
 from .progress import Step
 from .run import run, save_outputs
@@ -35,6 +36,11 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", type=Path, metavar="MODEL", help="an .onnx file; weights may lie in external data files"
     )
+    add_planning(parser)
+
+
+def add_planning(parser: argparse.ArgumentParser) -> None:
+    """What a plan depends on beside the model."""
     parser.add_argument("--cluster", type=Path, metavar="FILE", help="cluster.yaml: device types and links")
     parser.add_argument(
         "--stages", type=int, metavar="N", help="N stages; without a cluster on N equal devices of this machine"
@@ -137,10 +143,26 @@ def profile_command(arguments: argparse.Namespace) -> None:
             dims=dict(arguments.dim),
             inputs=arguments.inputs,
             repeats=arguments.repeats,
+            runtime=arguments.runtime,
         )
         step.done = f"measured {len(found['ops'])} distinct operations, wrote {arguments.output}"
     if arguments.json:
         print(json.dumps(found))
+
+
+def predict_command(arguments: argparse.Namespace) -> None:
+    with Step(f"predicting {arguments.target}", arguments.json) as step:
+        found = predict(
+            arguments.target,
+            cluster=arguments.cluster,
+            stages=arguments.stages,
+            dims=dict(arguments.dim),
+            plan_file=arguments.plan,
+            microbatches=arguments.microbatches,
+            trace=arguments.trace,
+        )
+        step.done = f"wrote {arguments.trace}" if arguments.trace is not None else "predicted"
+    print(json.dumps(found, indent=1) if arguments.json else prediction_table(found))
 
 
 def demo_command(arguments: argparse.Namespace) -> None:
@@ -206,7 +228,21 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("profile.json"), help="where it goes (profile.json)")
     parser.add_argument("--inputs", type=Path, metavar="NPZ", help="inputs to run on (made up)")
     parser.add_argument("--repeats", type=int, default=20, metavar="N", help="runs that the median is taken of (20)")
+    parser.add_argument(
+        "--runtime",
+        action="store_true",
+        help="also measure messages between two processes, and what a microbatch costs beside its operations",
+    )
     add_dim(parser)
+    add_json(parser)
+
+
+def add_predict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", type=Path, metavar="MODEL|OUT|PLAN", help="an .onnx file, a folder of `hethub compile`, or a plan.json"
+    )
+    add_planning(parser)
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write the step as a Chrome trace (ui.perfetto.dev)")
     add_json(parser)
 
 
@@ -250,9 +286,17 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         run_command,
     ),
     (
+        "predict",
+        "the step time of a plan, by simulating its schedule",
+        "hethub predict model.onnx --cluster cluster.yaml --dim batch=8 --microbatches 16\n"
+        "  hethub predict out --trace trace.json\n  hethub predict plan.json --json",
+        add_predict,
+        predict_command,
+    ),
+    (
         "profile",
         "time each operation of a model on this machine",
-        "hethub profile model.onnx --dim batch=8 -o host.json",
+        "hethub profile model.onnx --dim batch=8 -o host.json\n  hethub profile model.onnx --runtime -o host.json",
         add_profile,
         profile_command,
     ),

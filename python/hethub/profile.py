@@ -13,6 +13,7 @@ from . import tools
 from .compile import compile
 from .errors import HetHubError
 from .folders import new_file
+from .probe import runtime_figures
 
 REPEATS = 20
 
@@ -34,12 +35,14 @@ def profile(
     dims: Mapping[str, int] | None = None,
     inputs: Path | str | None = None,
     repeats: int = REPEATS,
+    runtime: bool = False,
 ) -> dict[str, Any]:
     """Times every distinct operation (name, attributes, types) of a model on one thread of this machine, within runs
     of the whole model, and writes `output` for the `profile:` field of cluster.yaml. Returns its content: under "ops",
     by signature, seconds of one execution ("forward_s": median of `repeats` runs) and how many nodes there are.
 
-    `inputs` is an .npz file to run on; without it inputs are made up.
+    `inputs` is an .npz file to run on; without it inputs are made up. `runtime` adds what messages and microbatches
+    take (`hethub.probe.runtime_figures`).
     """
     if repeats < 1:
         raise HetHubError(f"repeats must be at least 1, got: {repeats}")
@@ -55,6 +58,7 @@ def profile(
             "machine": processor(),
             "threads": 1,
             "repeats": repeats,
+            **({"runtime": runtime_figures()} if runtime else {}),
             **json.loads(times.read_text()),
         }
         file.write_text(json.dumps(content, indent=1) + "\n")

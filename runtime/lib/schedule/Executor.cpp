@@ -168,6 +168,7 @@ void Executor::run(const Feed &feed, const Sink &sink,
         auto found = run.toSend.find({step.channel, step.microbatch});
         int64_t bytes = run.sendEnd(step).send(found->second, step.microbatch);
         run.toSend.erase(found);
+        stats.sendS += secondsBetween(begin, Clock::now());
         stats.bytesSent += bytes;
         if (trace_)
           record(Trace::Send, run.channel(step.channel).name, begin, step,

@@ -8,6 +8,7 @@
 #include "program/ProgramFile.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 using namespace hethub::runtime;
 
@@ -19,6 +20,7 @@ constexpr const char *usage =
                                             writes outputs.npz or error.txt into it
        hh-run --profile OUT --profile-out FILE [--repeats N] [--inputs FILE.npz] [--threads N]
                                             times of the operations of a one-stage program, as JSON
+       hh-run --probe BYTES [options]       one of two ranks that compute nothing and send BYTES a microbatch
 
 Rank and number of ranks come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (torchrun, hethub run)
 or SLURM_PROCID, SLURM_NTASKS (srun).
@@ -54,13 +56,14 @@ int run(std::vector<std::string> arguments) {
       return 0;
     }
   RunOptions options = takeRunOptions(arguments);
-  std::string folder, profileOut;
+  std::string folder, profileOut, probe;
   bool together = takeOption(arguments, "--loopback", folder);
   bool suite = !together && takeOption(arguments, "--suite", folder);
   bool profile =
       !together && !suite && takeOption(arguments, "--profile", folder);
   takeOption(arguments, "--profile-out", profileOut);
-  size_t expected = together || suite || profile ? 0 : 1;
+  bool probes = takeOption(arguments, "--probe", probe);
+  size_t expected = together || suite || profile || probes ? 0 : 1;
   if (arguments.size() > expected)
     fail("unknown argument, see --help: ", arguments[expected]);
   if (arguments.size() < expected)
@@ -84,6 +87,16 @@ int run(std::vector<std::string> arguments) {
                                                      : options.weights,
                              options.inputs, options.repeats, options.threads));
     return 0;
+  }
+  if (probes) {
+    char *end = nullptr;
+    int64_t bytes = std::strtoll(probe.c_str(), &end, 10);
+    if (probe.empty() || *end || bytes < 0 || bytes > int64_t(1) << 32)
+      fail("--probe must be a whole number of bytes from 0 to 4294967296, "
+           "got: ",
+           probe);
+    return runProcess([&](int rank) { return probeStage(rank, bytes); },
+                      options);
   }
   std::string program = arguments[0];
   auto prepare = [&](int rank) {

@@ -51,6 +51,7 @@ struct RunStats {
       repeatBusyS; ///< in forward, emulated sleep included, per repeat
   std::vector<double> computeS;       ///< each forward without emulated sleep
   double waitS = 0;                   ///< for messages
+  double sendS = 0;                   ///< in handing messages over
   int64_t computes = 0, overruns = 0; ///< overruns: computes that lasted longer
                                       ///< than their emulated time
   bool emulated = false;

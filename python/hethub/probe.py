@@ -1,0 +1,106 @@
+"""What the runtime takes on this machine beyond the operations of a model: per microbatch, per message and per byte."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import tools
+from .output import Rank
+from .ranks import Ranks
+
+# From a message that is all latency to one that fills caches.
+SIZES = (0, 1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
+MICROBATCHES = 8
+REPEATS = 30
+WARM_UP = 3
+TIMEOUT_SECONDS = 60.0
+
+
+def step_seconds(ranks: Sequence[dict[str, Any]]) -> list[float]:
+    """Seconds of each step of a run with --drain, from the first rank's begin to the last one's end."""
+    begins = [[rank["start_s"] + second for second in rank["repeat_begin_s"]] for rank in ranks]
+    ends = [[rank["start_s"] + second for second in rank["repeat_end_s"]] for rank in ranks]
+    return [max(end) - min(begin) for begin, end in zip(zip(*begins, strict=True), zip(*ends, strict=True), strict=True)]
+
+
+def run_ranks(ranks: Sequence[Rank], commands: Sequence[list[str]], timeout: float) -> list[dict[str, Any]]:
+    """Runs one process a rank and returns what each reports (--stats)."""
+    with tempfile.TemporaryDirectory(prefix="hethub-probe-") as scratch:
+        file = Path(scratch) / "stats.json"
+        with Ranks(ranks, [[*command, f"--stats={file}"] for command in commands], None, quiet=True) as processes:
+            processes.wait(timeout)
+        ends = [f".rank{rank.rank}" for rank in ranks] if len(ranks) > 1 else [""]
+        return [json.loads(Path(f"{file}{end}").read_text()) for end in ends]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a run of two ranks took that compute nothing."""
+
+    step: float  # seconds of a step: all messages
+    send: float  # seconds of handing one over
+    beside: float  # seconds of rank 0 for each microbatch beside that
+    resident: int  # bytes that a rank holds
+
+
+def probe(size: int, microbatches: int) -> Probe:
+    """Sends `microbatches` values of `size` bytes from one process to another, again and again."""
+    ranks = [Rank(k, k, 0, "cpu") for k in range(2)]
+    command = [str(tools.find("hh-run")), f"--probe={size}", f"--microbatches={microbatches}", f"--repeats={REPEATS}"]
+    stats = run_ranks(ranks, [[*command, "--drain"]] * 2, TIMEOUT_SECONDS)
+    sender = stats[0]
+    messages = REPEATS * microbatches
+    spans = zip(sender["repeat_begin_s"], sender["repeat_end_s"], strict=True)
+    return Probe(
+        step=statistics.median(step_seconds(stats)[WARM_UP:]),
+        send=sender["send_s"] / messages,
+        beside=max(0.0, sum(end - begin for begin, end in spans) - sender["send_s"]) / messages,
+        resident=min(rank["max_rss_bytes"] for rank in stats),
+    )
+
+
+def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
+    """a >= 0 and b >= 0 of a + b x size, with the least relative errors."""
+    x, y = np.asarray(sizes, float), np.asarray(seconds, float)
+    design = np.stack([1 / y, x / y], axis=1)
+    (a, b), *_ = np.linalg.lstsq(design, np.ones_like(y), rcond=None)
+    if a < 0:
+        return 0.0, float((x / y).sum() / ((x / y) ** 2).sum())
+    if b < 0:
+        return float((1 / y).sum() / (1 / y**2).sum()), 0.0
+    return float(a), float(b)
+
+
+def runtime_figures(turns: int = 3) -> dict[str, float]:
+    """The "runtime" part of a profile, from medians of `turns` runs for each size of message.
+
+    microbatch_s                 seconds of a stage for each microbatch beside its operations
+    send_s, send_s_per_byte      for which a message keeps its sender from computing
+    latency_s, bytes_per_s       of a whole message, its sending included
+    resident_bytes               of a process before weights and activations: libraries
+    """
+    steps, sends, beside, resident = [], [], [], []
+    for size in SIZES:
+        found = [probe(size, 1) for _ in range(turns)]
+        steps.append(statistics.median(each.step for each in found))
+        sends.append(statistics.median(each.send for each in found))
+        beside.append(statistics.median(each.beside for each in found))
+        resident += [each.resident for each in found if size == 0]
+    send, send_per_byte = line(SIZES, sends)
+    latency, per_byte = line(SIZES, steps)
+    return {
+        "microbatch_s": min(beside),
+        "send_s": send,
+        "send_s_per_byte": send_per_byte,
+        "latency_s": latency,
+        "bytes_per_s": 1 / max(per_byte, 1e-12),
+        "resident_bytes": int(statistics.median(resident)),
+    }
