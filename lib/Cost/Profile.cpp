@@ -2,10 +2,10 @@
 
 #include "hethub/Cost/Profile.h"
 
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "hethub/Support/StrictJson.h"
 
-#include <cmath>
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace llvm;
 using namespace hethub;
@@ -21,18 +21,27 @@ static Error fail(StringRef fileName, const Twine &message) {
                            fileName.str() + ": " + message.str());
 }
 
-/// A field that is left out, or a number of seconds that is not negative.
-static bool readSeconds(const json::Object &entry, StringRef field,
-                        std::optional<double> &seconds) {
+/// Longer than any operation lasts, and sums of it are still finite.
+static constexpr double longestSeconds = 1e9;
+
+/// Seconds of a field, nothing where it is left out.
+static Expected<std::optional<double>> readSeconds(const json::Object &entry,
+                                                   StringRef field) {
   const json::Value *value = entry.get(field);
   if (!value || value->kind() == json::Value::Null)
-    return true;
-  seconds = value->getAsNumber();
-  return seconds && std::isfinite(*seconds) && *seconds >= 0;
+    return std::nullopt;
+  std::optional<double> seconds = value->getAsNumber();
+  if (!seconds || !(*seconds >= 0 && *seconds <= longestSeconds))
+    return createStringError(
+        inconvertibleErrorCode(),
+        formatv("{0} must be seconds from 0 to {1}, got: {2}", field,
+                longestSeconds, *value)
+            .str());
+  return seconds;
 }
 
 Expected<Profile> cost::parseProfile(StringRef text, StringRef fileName) {
-  Expected<json::Value> root = json::parse(text);
+  Expected<json::Value> root = parseStrictJson(text);
   if (!root)
     return fail(fileName,
                 "a profile must be JSON: " + toString(root.takeError()));
@@ -46,14 +55,25 @@ Expected<Profile> cost::parseProfile(StringRef text, StringRef fileName) {
   for (const auto &[key, value] : *operations) {
     StringRef signature = key;
     const json::Object *entry = value.getAsObject();
-    std::optional<double> forward, backward;
-    if (!entry || !readSeconds(*entry, "forward_s", forward) || !forward ||
-        !readSeconds(*entry, "backward_s", backward))
-      return fail(fileName,
-                  "'" + signature +
-                      "' must have a number of seconds, not negative, in "
-                      "'forward_s' and 'backward_s' (which may be left out)");
-    profile.operations[signature] = {*forward, backward};
+    auto refuse = [&](const Twine &rule) {
+      return fail(fileName, "'" + signature + "': " + rule);
+    };
+    if (!entry)
+      return refuse(formatv("an operation must be an object with forward_s, "
+                            "got: {0}",
+                            value));
+    Expected<std::optional<double>> forward = readSeconds(*entry, "forward_s"),
+                                    backward =
+                                        readSeconds(*entry, "backward_s");
+    if (!forward) {
+      consumeError(backward.takeError());
+      return refuse(toString(forward.takeError()));
+    }
+    if (!backward)
+      return refuse(toString(backward.takeError()));
+    if (!*forward)
+      return refuse("an operation must have forward_s, got: none");
+    profile.operations[signature] = {**forward, *backward};
   }
   return profile;
 }

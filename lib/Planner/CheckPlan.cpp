@@ -139,6 +139,11 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
     return error;
   Checker checker(graph, cluster);
   Plan plan = checker.read(stages);
+  for (unsigned number = 0; number < stages.size(); ++number)
+    if (stages[number].recompute && !options.training)
+      checker.fail("stage " + Twine(number) +
+                   ": recompute must be false in a plan for inference, got: "
+                   "true");
   if (checker.errors)
     return std::move(checker.errors);
   costPlan(graph, cluster, options, plan);

@@ -1,6 +1,8 @@
 // Checks of a planner graph, and its nodes in another order.
 #include "hethub/Planner/Graph.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 
@@ -29,6 +31,43 @@ static Error checkSeconds(const Node &node, StringRef what,
   return Error::success();
 }
 
+static bool runsOn(const Node &node, unsigned type) {
+  return std::isfinite(node.forwardSeconds[type]) &&
+         (node.backwardSeconds.empty() ||
+          std::isfinite(node.backwardSeconds[type]));
+}
+
+/// What must stand in one stage, by groups and by values that may not cross,
+/// needs a type that runs all of it.
+static Error checkTogether(const Graph &graph, unsigned typeCount) {
+  IntEqClasses together(graph.nodes.size());
+  DenseMap<int, unsigned> groups;
+  for (unsigned index = 0; index < graph.nodes.size(); ++index)
+    if (int group = graph.nodes[index].group; group >= 0)
+      together.join(groups.try_emplace(group, index).first->second, index);
+  for (const Tensor &tensor : graph.tensors)
+    if (!tensor.cuttable)
+      for (unsigned consumer : tensor.consumers)
+        together.join(tensor.producer, consumer);
+  // The first of a class leads it.
+  std::vector<std::vector<char>> runs(graph.nodes.size());
+  for (unsigned index = 0; index < graph.nodes.size(); ++index) {
+    const unsigned first = together.findLeader(index);
+    runs[first].resize(typeCount, true);
+    bool any = false;
+    for (unsigned type = 0; type < typeCount; ++type) {
+      runs[first][type] &= runsOn(graph.nodes[index], type);
+      any |= runs[first][type];
+    }
+    if (!any)
+      return fail("operations of one stage must be able to run on one device "
+                  "type, got none for those that must stay with '" +
+                  graph.nodes[first].name + "' and '" +
+                  graph.nodes[index].name + "'");
+  }
+  return Error::success();
+}
+
 Error verifyGraph(const Graph &graph, unsigned typeCount) {
   if (graph.nodes.empty())
     return fail("a graph must have at least one operation");
@@ -46,16 +85,14 @@ Error verifyGraph(const Graph &graph, unsigned typeCount) {
     if (Error error = checkSeconds(node, "clone seconds", node.cloneSeconds,
                                    typeCount, true))
       return error;
-    for (int64_t bytes :
-         {node.parameterBytes, node.activationBytes, node.workspaceBytes})
+    for (int64_t bytes : {node.parameterBytes, node.activationBytes,
+                          node.workspaceBytes, node.reduceBytes})
       if (bytes < 0)
         return fail("operation '" + node.name +
                     "': bytes must be at least 0, got: " + Twine(bytes));
     bool runs = false;
     for (unsigned type = 0; type < typeCount; ++type)
-      runs |= std::isfinite(node.forwardSeconds[type]) &&
-              (node.backwardSeconds.empty() ||
-               std::isfinite(node.backwardSeconds[type]));
+      runs |= runsOn(node, type);
     if (!runs)
       return fail("operation '" + node.name +
                   "' must be able to run on some device type, got: none");
@@ -89,7 +126,7 @@ Error verifyGraph(const Graph &graph, unsigned typeCount) {
         return fail("parameter '" + parameter.name +
                     "': users must be operations, got: " + Twine(user));
   }
-  return Error::success();
+  return checkTogether(graph, typeCount);
 }
 
 Graph reorder(const Graph &graph, ArrayRef<unsigned> order) {

@@ -3,6 +3,8 @@
 
 #include "hethub/Planner/SimulatePlan.h"
 
+#include "hethub/Support/StrictJson.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -95,21 +97,26 @@ std::string planToText(const Graph &graph, const cluster::Cluster &cluster,
   return text;
 }
 
+static std::string valueOf(const json::Object &object, StringRef field) {
+  const json::Value *value = object.get(field);
+  return value ? formatv("{0}", *value).str() : "none";
+}
+
 Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
                                                   StringRef fileName) {
   auto fail = [&](const Twine &message) {
     return createStringError(inconvertibleErrorCode(),
                              fileName + ": " + message);
   };
-  Expected<json::Value> root = json::parse(text);
+  Expected<json::Value> root = parseStrictJson(text);
   if (!root)
-    return fail("not JSON: " + toString(root.takeError()));
+    return fail("a plan must be JSON: " + toString(root.takeError()));
   const json::Object *object = root->getAsObject();
   if (!object)
     return fail("a plan must be an object with stages");
   if (const json::Value *version = object->get("version"))
     if (version->getAsInteger() != 1)
-      return fail("version must be 1");
+      return fail(formatv("version must be 1, got: {0}", *version));
   const json::Array *stages = object->getArray("stages");
   if (!stages)
     return fail("a plan must have a list of stages");
@@ -122,7 +129,8 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
     StageRequest request;
     std::optional<StringRef> type = stage->getString("device_type");
     if (!type)
-      return fail(where + ": device_type must be a string");
+      return fail(where + ": device_type must be a string, got: " +
+                  valueOf(*stage, "device_type"));
     request.deviceType = type->str();
     for (auto [key, field] :
          {std::pair<StringRef, unsigned *>{"replicas", &request.replicas},
@@ -132,22 +140,28 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
         std::optional<int64_t> number = value->getAsInteger();
         if (!number || *number < 1 || *number > 1000000)
           return fail(where + ": " + key +
-                      " must be a whole number from 1 to 1000000");
+                      formatv(" must be a whole number from 1 to 1000000, "
+                              "got: {0}",
+                              *value));
         *field = unsigned(*number);
       }
     if (const json::Value *value = stage->get("recompute")) {
       std::optional<bool> flag = value->getAsBoolean();
       if (!flag)
-        return fail(where + ": recompute must be true or false");
+        return fail(
+            where +
+            formatv(": recompute must be true or false, got: {0}", *value));
       request.recompute = *flag;
     }
     const json::Array *nodes = stage->getArray("nodes");
     if (!nodes)
-      return fail(where + ": nodes must be a list of operation names");
+      return fail(where + ": nodes must be a list of operation names, got: " +
+                  valueOf(*stage, "nodes"));
     for (const json::Value &node : *nodes) {
       std::optional<StringRef> name = node.getAsString();
       if (!name)
-        return fail(where + ": nodes must be a list of operation names");
+        return fail(where +
+                    formatv(": nodes must be operation names, got: {0}", node));
       request.nodes.push_back(name->str());
     }
     requests.push_back(std::move(request));

@@ -197,6 +197,15 @@ TEST(CheckPlan, EachMistakeHasItsMessage) {
             "operations 'c' and 'd' must stand in one stage, got: 1 and 2");
 }
 
+TEST(CheckPlan, RecomputationIsForTraining) {
+  Problem problem = diamond();
+  std::vector<StageRequest> stages = {{"fast", 1, 1, {"a", "b", "c", "d"}}};
+  stages[0].recompute = true;
+  EXPECT_EQ(messagesOf(problem, stages),
+            "stage 0: recompute must be false in a plan for inference, got: "
+            "true");
+}
+
 TEST(PlanFile, ComesBackAsItWas) {
   unsigned plans = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -227,24 +236,33 @@ TEST(PlanFile, EachMistakeHasItsMessage) {
     auto stages = parseStageMap(text, "p.json");
     return stages ? "accepted" : llvm::toString(stages.takeError());
   };
-  EXPECT_EQ(messageOf("{").rfind("p.json: not JSON: ", 0), 0u);
+  EXPECT_EQ(messageOf("{").rfind("p.json: a plan must be JSON: ", 0), 0u);
   EXPECT_EQ(messageOf("[]"), "p.json: a plan must be an object with stages");
   EXPECT_EQ(messageOf("{}"), "p.json: a plan must have a list of stages");
   EXPECT_EQ(messageOf("{\"version\": 2, \"stages\": []}"),
-            "p.json: version must be 1");
+            "p.json: version must be 1, got: 2");
   EXPECT_EQ(messageOf("{\"stages\": [1]}"),
             "p.json: stage 0 must be an object");
   EXPECT_EQ(messageOf("{\"stages\": [{\"nodes\": []}]}"),
-            "p.json: stage 0: device_type must be a string");
-  EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\"}]}"),
-            "p.json: stage 0: nodes must be a list of operation names");
+            "p.json: stage 0: device_type must be a string, got: none");
+  EXPECT_EQ(
+      messageOf("{\"stages\": [{\"device_type\": \"a\"}]}"),
+      "p.json: stage 0: nodes must be a list of operation names, got: none");
   EXPECT_EQ(
       messageOf("{\"stages\": [{\"device_type\": \"a\", \"nodes\": [1]}]}"),
-      "p.json: stage 0: nodes must be a list of operation names");
+      "p.json: stage 0: nodes must be operation names, got: 1");
   EXPECT_EQ(
       messageOf("{\"stages\": [{\"device_type\": \"a\", \"replicas\": 0, "
                 "\"nodes\": []}]}"),
-      "p.json: stage 0: replicas must be a whole number from 1 to 1000000");
+      "p.json: stage 0: replicas must be a whole number from 1 to 1000000, "
+      "got: 0");
+  EXPECT_EQ(
+      messageOf("{\"stages\": [], \"stages\": []}"),
+      "p.json: a plan must be JSON: an object must have each field once, got "
+      "'stages' twice");
+  EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\", "
+                      "\"recompute\": 1, \"nodes\": []}]}"),
+            "p.json: stage 0: recompute must be true or false, got: 1");
 }
 
 } // namespace

@@ -138,6 +138,15 @@ TEST(Planner, EachMistakeHasItsMessage) {
   EXPECT_EQ(
       messageOf(bad, cluster, options),
       "operation 'layer0' must be able to run on some device type, got: none");
+  bad = good;
+  bad.nodes[1].parameterBytes = -1;
+  EXPECT_EQ(messageOf(bad, cluster, options),
+            "operation 'layer1': bytes must be at least 0, got: -1");
+  bad.nodes[1].parameterBytes = 0;
+  bad.nodes[1].backwardSeconds = {-2};
+  EXPECT_EQ(messageOf(bad, cluster, options),
+            "operation 'layer1': backward seconds must be at least 0, got: "
+            "-2.000000");
   EXPECT_EQ(messageOf(Graph(), cluster, options),
             "a graph must have at least one operation");
 }
@@ -160,6 +169,26 @@ TEST(Planner, ReplicasOfASlowTypeFeedAFastOne) {
   EXPECT_EQ(slow.replicas, 2u);
   EXPECT_DOUBLE_EQ(plan.bottleneckSeconds, 8);
   EXPECT_NEAR(plan.stepSeconds, 16 + 8 + 63 * 8, 1e-6);
+}
+
+// Colocation that cannot be met: both must stand in one stage, and no type runs
+// both.
+TEST(Planner, WhatMustStandTogetherNeedsATypeThatRunsIt) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 1), device("b", 1)};
+  Graph graph = chain({1, 1, 1}, {1, 1});
+  graph.nodes[0].forwardSeconds = {1, INFINITY};
+  graph.nodes[2].forwardSeconds = {INFINITY, 1};
+  EXPECT_EQ(mustPlan(graph, cluster, {}).stages.size(), 2u);
+  const std::string message =
+      "operations of one stage must be able to run on one device type, got "
+      "none for those that must stay with 'layer0' and 'layer2'";
+  Graph grouped = graph;
+  grouped.nodes[0].group = grouped.nodes[2].group = 3;
+  EXPECT_EQ(messageOf(grouped, cluster, {}), message);
+  Graph uncuttable = graph;
+  uncuttable.tensors[0].cuttable = uncuttable.tensors[1].cuttable = false;
+  EXPECT_EQ(messageOf(uncuttable, cluster, {}), message);
 }
 
 TEST(Planner, UpperBoundAddsWhatEachTypeReachesAlone) {

@@ -29,7 +29,8 @@ enum class Hold {
 llvm::StringRef toString(Hold hold);
 
 /// The best that moving one border of the bottleneck stage could do: of the
-/// moves that take time from that stage, the one with the shortest step.
+/// moves that take time from that stage, up to the first that makes the
+/// neighbour as slow, the one with the shortest step.
 struct Border {
   unsigned neighbour = 0; ///< Stage that would receive the operations.
   Hold hold = Hold::NoCut;
