@@ -75,7 +75,7 @@ void ChoiceKnapsack::relax(double capacity) {
 ChoiceKnapsack::Verdict ChoiceKnapsack::solve(double capacity, double limit,
                                               Goal goal) {
   relax(capacity);
-  if (relaxedTime > limit)
+  if (relaxedTime > limit || std::isinf(relaxedTime))
     return Verdict::None;
   const bool relaxedFits = selectionTime <= limit;
   if (!relaxedFits || (goal == Goal::Cheapest && relaxedTime < selectionTime)) {

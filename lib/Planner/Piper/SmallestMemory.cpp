@@ -29,10 +29,11 @@ std::optional<double> smallestMemory(Problem problem, const Options &options) {
         .fill(std::numeric_limits<double>::infinity(), deadline);
   };
 
-  double low = problem.memoryBytes, high = low;
+  // Whole bytes, as `low` never fits.
+  double low = std::floor(problem.memoryBytes), high = low;
   // All layers on one device with all microbatches in flight need less than
   // this, so more memory would not help.
-  double most = low;
+  double most = low + 1;
   for (const Layer &layer : problem.layers)
     for (const auto &[degree, variants] : layer.variants)
       for (const Variant &variant : variants)
@@ -42,10 +43,10 @@ std::optional<double> smallestMemory(Problem problem, const Options &options) {
     return std::nullopt;
   do {
     low = high;
-    high = std::min(2 * high, most);
+    high = std::min(2 * high + 1, most);
   } while (fits(high) == SuffixTable::Verdict::None);
-  while (high - low > precision * high) {
-    const double middle = (low + high) / 2;
+  while (high - low > std::max(1.0, precision * high)) {
+    const double middle = std::floor((low + high) / 2);
     const SuffixTable::Verdict verdict = fits(middle);
     if (verdict == SuffixTable::Verdict::Unknown)
       return std::nullopt;
