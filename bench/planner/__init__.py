@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..report import Row
-from . import dnn_partitioning
+from . import dnn_partitioning, piper
 
 __all__ = ["measure"]
 
 PARTS = {
     "dnn_partitioning": dnn_partitioning.measure,
+    "piper": piper.measure,
 }
 
 
