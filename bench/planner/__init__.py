@@ -2,8 +2,8 @@
 
 python -m bench planner [--data ../shared/benchmarks] [part ...]
 
-A part is a module of this folder with `measure(data: Path | None) -> Iterator[Row]`; it prints its own tables and yields
-one row for each figure that was promised. Without --data it measures generated instances and says what to fetch.
+A part is a module of this folder with `measure(data: Path | None) -> Iterator[Row]`; it prints its own tables and
+yields one row for each figure that was promised. Without --data it measures generated instances and says what to fetch.
 """
 
 from __future__ import annotations

@@ -162,9 +162,8 @@ class Table:
 
     def __init__(self, title: str) -> None:
         print(f"\n{title}")
-        print(
-            f"{'instance':32} {'mode':>10} {'objective':>12} {'known':>12} {'ratio':>9} {'bound':>12} {'gap %':>8} {'s':>7}"
-        )
+        heads = f"{'objective':>12} {'known':>12} {'ratio':>9} {'bound':>12} {'gap %':>8} {'s':>7}"
+        print(f"{'instance':32} {'mode':>10} {heads}")
 
     def add(self, name: str, mode: str, value: float, known: float | None, bound: float, seconds: float) -> None:
         ratio = f"{value / known:9.6f}" if known else f"{'-':>9}"

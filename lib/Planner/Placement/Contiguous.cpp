@@ -241,8 +241,7 @@ bool Contiguous::pass(bool mergeMemory) {
              " with the nodes that must share its device");
       return true;
     }
-  Units relaxed = units;
-  relaxed.memoryBytes = units.leastMemoryBytes;
+  const Units relaxed = relaxMemory(units);
 
   Solver solver(units, relaxed, placement.objective, options, deadline);
   solver.lowerBound = std::max(solver.lowerBound, placement.lowerBound);

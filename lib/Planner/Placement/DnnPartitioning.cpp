@@ -172,7 +172,8 @@ Error Reader::readEdge(const json::Value &value, size_t position) {
   if (hasEdge[ends[0]] && cost != source.transferSeconds)
     return fail(formatv("{0}cost must be the same on every edge that leaves "
                         "node {1} ({2}), got: {3}",
-                        where, source.name, source.transferSeconds, cost));
+                        where, source.name, json::Value(source.transferSeconds),
+                        json::Value(cost)));
   hasEdge[ends[0]] = true;
   source.transferSeconds = cost;
   source.consumers.push_back(ends[1]);

@@ -309,7 +309,10 @@ searchLatency(const PlacementProblem &problem, const Units &units,
   size_t edges = problem.nodes.size();
   for (const PlacementNode &node : problem.nodes)
     edges += node.consumers.size();
-  const unsigned steps = std::clamp<size_t>(40000000 / edges, 2000, 100000);
+  // A step costs about as much as there are edges; some seconds in all.
+  const unsigned steps =
+      std::min(std::clamp<size_t>(300000000 / edges, 2000, 300000),
+               size_t(3000) * units.size());
   for (auto &[value, placeOf] : candidates)
     if (value > lowerBound && inTime())
       value = LatencyAnnealing(problem, units, places, seed)

@@ -19,7 +19,13 @@ double Multipliers::price(const Units &units, unsigned unit) const {
     if (units.supported[unit] >> t & 1)
       least = std::min(least, time[t] * units.seconds[t][unit] +
                                   memory[t] * units.memoryBytes[unit]);
-  return least;
+  if (units.looseMemoryBytes.empty())
+    return least;
+  double cheapest = infinity;
+  for (unsigned t = 0; t < units.classes.size(); ++t)
+    if (units.classes[t].count > 0)
+      cheapest = std::min(cheapest, memory[t]);
+  return least + cheapest * units.looseMemoryBytes[unit];
 }
 
 namespace {
@@ -181,6 +187,14 @@ std::vector<Multipliers> findMultipliers(const Units &units) {
   std::vector<Multipliers> result;
   for (auto &[value, multipliers] : found)
     result.push_back(std::move(multipliers));
+  // Memory alone: does the rest fit the devices that are left?
+  if (found.size() > 1) {
+    Multipliers bytes;
+    bytes.time.assign(units.classes.size(), 0);
+    for (const ClassRule &rule : units.classes)
+      bytes.memory.push_back(rule.memoryBytes < infinity ? 1 : 0);
+    result.push_back(std::move(bytes));
+  }
   return result;
 }
 

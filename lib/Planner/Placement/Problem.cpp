@@ -2,7 +2,9 @@
 #include "hethub/Planner/Placement.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 #include <map>
@@ -16,6 +18,12 @@ static Error fail(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
+static std::string shown(double value) {
+  std::string text;
+  raw_string_ostream(text) << format("%g", value);
+  return text;
+}
+
 static Error verifyClasses(const PlacementProblem &problem) {
   unsigned devices = 0;
   for (const DeviceClass &deviceClass : problem.classes) {
@@ -23,12 +31,12 @@ static Error verifyClasses(const PlacementProblem &problem) {
     if (!(deviceClass.memoryBytes >= 0))
       return fail(
           formatv("device class {0}: memory must be at least 0, got: {1}",
-                  deviceClass.name, deviceClass.memoryBytes));
+                  deviceClass.name, shown(deviceClass.memoryBytes)));
     if (!(deviceClass.transferScale >= 0) ||
         std::isinf(deviceClass.transferScale))
       return fail(formatv(
           "device class {0}: transfer scale must be at least 0, got: {1}",
-          deviceClass.name, deviceClass.transferScale));
+          deviceClass.name, shown(deviceClass.transferScale)));
   }
   // The search keeps the classes that can run a node in one word.
   if (problem.classes.size() > 32)
@@ -48,13 +56,13 @@ static Error verifyNode(const PlacementProblem &problem, unsigned index) {
                 " device classes, got: " + Twine(node.seconds.size()));
   for (double seconds : node.seconds)
     if (!(seconds >= 0))
-      return fail(
-          formatv("{0}seconds must be at least 0, got: {1}", where, seconds));
+      return fail(formatv("{0}seconds must be at least 0, got: {1}", where,
+                          shown(seconds)));
   for (auto [value, what] : {std::pair(node.memoryBytes, "memory"),
                              std::pair(node.transferSeconds, "transfer")})
     if (!(value >= 0) || std::isinf(value))
       return fail(formatv("{0}{1} must be finite and at least 0, got: {2}",
-                          where, what, value));
+                          where, what, shown(value)));
   for (unsigned consumer : node.consumers) {
     if (consumer >= problem.nodes.size())
       return fail(where + "consumer must be below the number of nodes, got: " +

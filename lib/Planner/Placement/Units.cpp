@@ -325,6 +325,15 @@ Units contract(const PlacementProblem &problem, PlacementMode mode,
   }
 }
 
+Units relaxMemory(const Units &units) {
+  Units result = units;
+  result.memoryBytes = units.leastMemoryBytes;
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    result.looseMemoryBytes.push_back(units.memoryBytes[unit] -
+                                      units.leastMemoryBytes[unit]);
+  return result;
+}
+
 Units memoryProblem(const Units &units) {
   Units result = units;
   for (unsigned t = 0; t < units.classes.size(); ++t) {
@@ -337,6 +346,7 @@ Units memoryProblem(const Units &units) {
     result.seconds[t] =
         limited ? units.memoryBytes : std::vector<double>(units.size(), 0);
   }
+  result.looseMemoryBytes.clear();
   result.joins.clear();
   result.joinsOf.assign(units.size(), {});
   return result;

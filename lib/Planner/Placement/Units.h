@@ -32,6 +32,9 @@ struct Units {
   /// Without the nodes that joined a unit though they need memory: no placement
   /// needs less in one place (see contract).
   std::vector<double> leastMemoryBytes;
+  /// Further bytes that must be on some device, whichever. Only a relaxation
+  /// has them; else empty.
+  std::vector<double> looseMemoryBytes;
   /// The units are numbered in a topological order of these. Empty lists in
   /// free mode.
   std::vector<std::vector<unsigned>> successors, predecessors;
@@ -50,11 +53,14 @@ struct Units {
 /// Colour classes, nodes on cycles of the order between them, and nodes without
 /// cost become one unit where no optimum is lost (Units.cpp has the proofs).
 /// With `mergeMemory` nodes with memory but no seconds join too: placements of
-/// the result are placements of the problem, perhaps not the best ones, while
-/// with leastMemoryBytes for memoryBytes it is a relaxation of the problem.
+/// the result are placements of the problem, perhaps not the best ones.
 /// Without `dropCostless` no node becomes `first` or `last`.
 Units contract(const PlacementProblem &problem, PlacementMode mode,
                bool mergeMemory, bool dropCostless = true);
+
+/// A relaxation of the problem: the nodes that joined units though they need
+/// memory may be on any device.
+Units relaxMemory(const Units &units);
 
 /// The same units with memory as the load: offset + bytes of a device, where
 /// the offset is minus its limit. The least largest load is what every limited

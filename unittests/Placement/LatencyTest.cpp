@@ -1,0 +1,64 @@
+// Placements for the finish of one sample against all placements.
+#include "Oracle.h"
+
+#include <gtest/gtest.h>
+
+using namespace hethub::planner;
+using namespace hethub::planner::test;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Pools have no limit and pay nothing.
+static PlacementProblem randomLatencyProblem(unsigned seed) {
+  PlacementProblem problem = randomPlacement(seed, 8, 4, false);
+  for (DeviceClass &deviceClass : problem.classes)
+    if (deviceClass.pooled) {
+      deviceClass.memoryBytes = infinity;
+      deviceClass.transferScale = 0;
+    }
+  return problem;
+}
+
+TEST(PlacementLatency, IsValidBoundedAndMostlyOptimal) {
+  PlacementOptions options;
+  options.objective = PlacementObjective::Latency;
+  unsigned found = 0, optimal = 0, proven = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const PlacementProblem problem = randomLatencyProblem(seed);
+    llvm::Expected<Placement> placement = findPlacement(problem, options);
+    ASSERT_TRUE(bool(placement)) << llvm::toString(placement.takeError());
+    const double best = bruteForce(problem, options);
+    ASSERT_EQ(placement->status, best == infinity
+                                     ? Placement::Status::Infeasible
+                                     : Placement::Status::Found)
+        << placement->reason;
+    if (best == infinity)
+      continue;
+    const double slack = 1e-9 * (1 + best);
+    EXPECT_EQ(brokenRule(problem, options, placement->devices), "");
+    EXPECT_NEAR(placement->objective,
+                objectiveOf(problem, options, placement->devices), slack);
+    EXPECT_GE(placement->objective, best - slack);
+    EXPECT_LE(placement->lowerBound, best + slack);
+    ++found;
+    optimal += placement->objective <= best + slack;
+    proven += placement->lowerBound >= best - slack;
+  }
+  EXPECT_GE(found, 200u);
+  EXPECT_GE(optimal, found * 95 / 100);
+  EXPECT_GE(proven, found / 4);
+}
+
+TEST(PlacementLatency, RefusesBackwardNodes) {
+  PlacementProblem problem = randomLatencyProblem(1);
+  problem.nodes.back().backward = true;
+  problem.nodes.back().consumers.clear();
+  PlacementOptions options;
+  options.objective = PlacementObjective::Latency;
+  llvm::Expected<Placement> placement = findPlacement(problem, options);
+  ASSERT_FALSE(bool(placement));
+  EXPECT_EQ(llvm::toString(placement.takeError()),
+            "latency needs forward nodes only, got: backward node " +
+                problem.nodes.back().name);
+}
