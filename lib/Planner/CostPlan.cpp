@@ -119,18 +119,19 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
   }
   plan.stepSeconds = sum + steady;
 
-  // In flight, from the last stage: each replica works on one microbatch, and
-  // as many more are on their way as the pipeline needs meanwhile.
+  // In flight, from the last stage: each replica runs as many ahead as it takes
+  // to feed all that is in flight behind it, and one more.
   const double pace = steady / std::max(1.0, options.microbatches - 1.0);
-  double inFlight = 0;
+  double ahead = 0;
   for (unsigned index = plan.stages.size(); index-- > 0;) {
     Stage &stage = plan.stages[index];
-    inFlight += stage.replicas;
+    double inFlight = stage.replicas * (1 + std::ceil(ahead / stage.replicas));
     stage.inFlight =
         options.training
             ? unsigned(std::min<double>(inFlight, options.microbatches))
             : stage.replicas;
-    inFlight += pace > 0 ? std::ceil(2 * stage.receiveSeconds / pace) : 0;
+    ahead =
+        inFlight + (pace > 0 ? std::ceil(2 * stage.receiveSeconds / pace) : 0);
     double factor = options.training ? options.parameterMemoryFactor : 1;
     stage.memoryBytes =
         int64_t(std::ceil(factor * double(stage.parameterBytes))) +

@@ -161,11 +161,12 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
         unsigned ahead = most;
         if (costs.tracksInFlight) {
           if (begin > 0 && current.ahead < most) {
-            int64_t rest =
-                int64_t(current.ahead) - choice.replicas - table.hop(received);
-            if (rest < 0)
+            int64_t turns = (int64_t(current.ahead) - table.hop(received)) /
+                                int64_t(choice.replicas) -
+                            1;
+            if (turns < 0)
               continue;
-            ahead = unsigned(rest);
+            ahead = unsigned(turns) * choice.replicas;
           }
           unsigned fits = costs.maxInFlight(choice.kind, begin, end);
           if (fits == 0)

@@ -9,6 +9,7 @@
 
 #include "Bounds.h"
 #include "ExactSearch.h"
+#include "RunSearch.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -46,8 +47,12 @@ public:
         table(costs, sets, exactStages, 1e-10 * (costs.leastWork() + lowest)),
         incumbent(costs, table, cluster) {}
 
-  /// Finds the best plan. False: none fits.
-  bool run();
+  /// A plan that is known.
+  void consider(const Slices &slices) { incumbent.consider(slices); }
+  /// Finds the best plan, or with `any` one that fits. False: none was found.
+  bool run(bool any = false);
+  bool complete() const { return !cutShort; }
+  uint64_t workDone() const { return table.workDone(); }
   const Slices &slices() const { return incumbent.slices; }
   /// No contiguous plan has a smaller objective.
   double provenBound() const { return proven; }
@@ -65,6 +70,7 @@ private:
   SliceTable table;
   Incumbent incumbent;
   double proven = infinity;
+  bool cutShort = false;
   double floor = stepBound(costs);
   uint64_t workLimit = costs.options.workLimit;
   std::priority_queue<Interval> intervals;
@@ -168,19 +174,21 @@ void Search::split(const Interval &interval) {
   push(bound, high, interval.sum);
 }
 
-bool Search::run() {
+bool Search::run(bool any) {
   push(std::nextafter(lowest * (1 - 1e-12), -infinity), infinity,
        costs.leastWork());
   while (!intervals.empty()) {
     Interval interval = intervals.top();
     intervals.pop();
-    if (table.workDone() >= workLimit) {
+    if (table.workDone() >= workLimit || table.interrupted()) {
+      cutShort = true;
       proven =
           std::min(proven, interval.estimate); // the least of all that are left
       break;
     }
     // The plan found may meet a bound that holds for all.
-    if (incumbent.objective <= floor * (1 + 1e-9))
+    if (incumbent.objective <= floor * (1 + 1e-9) ||
+        (any && incumbent.objective < infinity))
       break;
     if (interval.estimate < incumbent.threshold())
       split(interval);
@@ -207,56 +215,104 @@ static std::string describeBytes(double bytes) {
   return text;
 }
 
+/// Why no plan exists even with any memory.
+static Error explainNoCut(const SliceCosts &costs) {
+  unsigned begin = 0;
+  for (unsigned end = 1; end <= costs.nodeCount; ++end) {
+    if (end < costs.nodeCount && !costs.cutAllowed[end])
+      continue;
+    bool runs = false;
+    for (unsigned type = 0; type < costs.typeCount; ++type)
+      runs |= costs.deviceCounts[type] > 0 &&
+              costs.firstUnsupported[type][begin] >= end;
+    if (!runs)
+      return fail("operations that cannot be cut apart must have a device type "
+                  "that runs them all, got none for '" +
+                  costs.graph.nodes[begin].name + "' to '" +
+                  costs.graph.nodes[end - 1].name + "'");
+    begin = end;
+  }
+  const unsigned stages = costs.options.exactStages;
+  return fail("no plan exists: the order cannot be cut into " +
+              (stages ? std::to_string(stages) + " " : std::string()) +
+              "stages that the devices can run");
+}
+
+/// Bytes by which a plan's stages exceed their devices, at most, and which one
+/// does.
+static std::pair<int64_t, unsigned> largestLack(const Plan &plan) {
+  std::pair<int64_t, unsigned> largest = {0, 0};
+  for (unsigned index = 0; index < plan.stages.size(); ++index) {
+    const Stage &stage = plan.stages[index];
+    if (stage.memoryLimit > 0 &&
+        stage.memoryBytes - stage.memoryLimit > largest.first)
+      largest = {stage.memoryBytes - stage.memoryLimit, index};
+  }
+  return largest;
+}
+
 /// Why nothing fits: the plan that needs the least addition to each device's
 /// memory, and what its worst stage lacks.
 static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
                            const Options &options, const DeviceSets &sets) {
-  auto attempt = [&](double addition, Plan &plan) {
-    SliceCosts costs(graph, cluster, options);
-    for (double &limit : costs.memoryLimits)
-      limit += addition;
-    SliceTable table(costs, sets, options.exactStages, 0);
-    if (table.fill(infinity, UINT64_MAX) == infinity)
-      return false;
-    plan = makePlan(costs, table.best());
-    return true;
-  };
-  Plan plan;
-  double low = 0, high = 1;
-  for (; !attempt(high, plan); high *= 2)
-    if (high > 1e18)
-      return fail("no plan exists: the order cannot be cut into " +
-                  Twine(options.exactStages) +
-                  " stages that the device types can run");
-  for (unsigned round = 0;
-       round < 30 && high - low > std::max(1.0, 1e-4 * high); ++round) {
-    double middle = (low + high) / 2;
-    (attempt(middle, plan) ? high : low) = middle;
-  }
-  attempt(high, plan);
-  costPlan(graph, cluster, options, plan);
-  unsigned worst = 0;
-  double worstLack = -infinity;
-  for (unsigned index = 0; index < plan.stages.size(); ++index) {
-    const Stage &stage = plan.stages[index];
-    double lack = stage.memoryLimit > 0
-                      ? double(stage.memoryBytes) - double(stage.memoryLimit)
-                      : -infinity;
-    if (lack > worstLack) {
-      worstLack = lack;
-      worst = index;
+  SliceCosts costs(graph, cluster, options);
+  const std::vector<double> limits = costs.memoryLimits;
+  uint64_t work = 0;
+  bool complete = true;
+  // A plan that fits with so much more memory; no stages: none does.
+  auto attempt = [&](double addition) {
+    for (unsigned type = 0; type < limits.size(); ++type)
+      costs.memoryLimits[type] = limits[type] + addition;
+    Search search(costs, cluster, sets, options.exactStages);
+    Plan plan;
+    if (search.run(/*any=*/true)) {
+      plan = makePlan(costs, search.slices());
+      costPlan(graph, cluster, options, plan);
     }
+    complete &= search.complete();
+    work += search.workDone();
+    return plan;
+  };
+  Plan best = attempt(1e18);
+  if (best.stages.empty())
+    return explainNoCut(costs);
+  int64_t tooLittle = 0;
+  while (work < options.workLimit) {
+    const int64_t enough = largestLack(best).first;
+    if (enough - tooLittle <= 1)
+      break;
+    const int64_t middle = tooLittle + (enough - tooLittle) / 2;
+    Plan plan = attempt(double(middle));
+    if (plan.stages.empty())
+      tooLittle = middle;
+    else
+      best = std::move(plan);
   }
-  const Stage &stage = plan.stages[worst];
+  const auto [lack, worst] = largestLack(best);
+  const Stage &stage = best.stages[worst];
   return fail("the model must fit in the devices' memory, got: no plan does; "
               "in the best attempt (" +
-              Twine(plan.stages.size()) + " stages) stage " + Twine(worst) +
+              Twine(best.stages.size()) + " stages) stage " + Twine(worst) +
               " ('" + graph.nodes[stage.nodes.front()].name + "' to '" +
               graph.nodes[stage.nodes.back()].name + "') on device type '" +
               cluster.types[stage.deviceType].name + "' needs " +
               describeBytes(double(stage.memoryBytes)) + " of " +
               describeBytes(double(stage.memoryLimit)) + " and lacks " +
-              describeBytes(worstLack));
+              describeBytes(double(lack)) +
+              (complete && lack - tooLittle <= 1 ? "" : "; less may do"));
+}
+
+/// Steps to fill the slice table once.
+static double workOfTable(const SliceCosts &costs, unsigned stageLimit) {
+  double sets = stageLimit + 1;
+  for (unsigned count : costs.deviceCounts)
+    sets *= count + 1;
+  double states =
+      sets * (costs.nodeCount + 1) * costs.typeCount * costs.typeCount;
+  if (states > double(costs.options.stateLimit))
+    return infinity;
+  return sets * costs.nodeCount * costs.typeCount *
+         double(costs.choices().size());
 }
 
 Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
@@ -290,19 +346,46 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   unsigned limit = options.exactStages;
   if (limit == 0 && options.maxStages < std::min(devices, cuts + 1))
     limit = options.maxStages;
-  DeviceSets sets(costs.deviceCounts, limit);
+  const double fillWork = workOfTable(costs, limit);
+  const bool exact = fillWork <= 0.5 * double(options.workLimit);
 
-  Search search(costs, cluster, sets, options.exactStages);
-  if (!search.run())
-    return explainMemory(graph, cluster, options, sets);
-  Plan plan = makePlan(costs, search.slices());
+  // Small tables need no plan to begin with.
+  std::vector<Slices> found;
+  bool complete = true;
+  if (limit == 0 && (!exact || fillWork > 1e6))
+    found = searchRuns(costs, 8, options.workLimit, complete);
+  std::vector<std::string> notes;
+  double proven = 0;
+  if (exact) {
+    DeviceSets sets(costs.deviceCounts, limit);
+    Search search(costs, cluster, sets, options.exactStages);
+    for (const Slices &slices : found)
+      search.consider(slices);
+    if (search.run()) {
+      found.assign(1, search.slices());
+      proven = search.provenBound();
+    } else if (search.complete()) {
+      return explainMemory(graph, cluster, options, sets);
+    }
+    if (!search.complete())
+      notes.push_back("the exact search was cut short: a better plan of this "
+                      "order may exist");
+  } else {
+    notes.push_back("too many devices for the exact search: each device type "
+                    "has one run of neighbouring stages");
+    if (!complete)
+      notes.push_back("the search was cut short by its limit");
+  }
+  if (found.empty())
+    return fail("no plan was found within the limit of the search; a plan that "
+                "fits in the devices' memory may exist");
+  Plan plan = makePlan(costs, found.front());
   costPlan(graph, cluster, options, plan);
   plan.lowerBoundSeconds = std::min(stepBound(costs), plan.stepSeconds);
-  plan.orderBoundSeconds = std::max(
-      plan.lowerBoundSeconds, std::min(search.provenBound(), plan.stepSeconds));
+  plan.orderBoundSeconds =
+      std::max(plan.lowerBoundSeconds, std::min(proven, plan.stepSeconds));
   if (!plan.optimalForOrder())
-    plan.notes.push_back("the exact search was cut short: a better plan of "
-                         "this order may exist");
+    plan.notes = std::move(notes);
   return plan;
 }
 

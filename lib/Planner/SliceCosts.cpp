@@ -179,12 +179,63 @@ unsigned SliceCosts::maxInFlight(unsigned kind, unsigned begin,
   return low;
 }
 
-double SliceCosts::inputBytes(unsigned begin, unsigned end) const {
+const Segment *SliceCosts::segmentOf(unsigned begin, unsigned end) const {
   ArrayRef<Segment> steps = segmentsOf(begin);
   auto after = std::upper_bound(
       steps.begin(), steps.end(), end,
       [](unsigned end, const Segment &step) { return end < step.begin; });
-  return after == steps.begin() ? 0 : std::prev(after)->bytes;
+  return after == steps.begin() ? nullptr : std::prev(after);
+}
+
+double SliceCosts::inputBytes(unsigned begin, unsigned end) const {
+  const Segment *segment = segmentOf(begin, end);
+  return segment ? segment->bytes : 0;
+}
+
+double SliceCosts::receivedBy(unsigned from, unsigned to, unsigned begin,
+                              unsigned end) const {
+  const Segment *segment = segmentOf(begin, end);
+  return segment ? received(*segment, from, to) : 0;
+}
+
+double SliceCosts::stepSeconds(const Slices &slices,
+                               std::vector<unsigned> &onReplica) const {
+  const size_t stages = slices.ends.size();
+  onReplica.assign(stages, 1);
+  auto beginOf = [&](size_t stage) {
+    return stage == 0 ? 0 : slices.ends[stage - 1];
+  };
+  double sum = 0, longest = 0;
+  std::vector<double> receives(stages, 0);
+  for (size_t stage = 0; stage < stages; ++stage) {
+    const Choice &choice = slices.choices[stage];
+    const unsigned begin = beginOf(stage), end = slices.ends[stage];
+    for (const LiveTensor &tensor : liveAt(begin)) {
+      if (tensor.nextUse >= end)
+        continue;
+      size_t from = std::upper_bound(slices.ends.begin(), slices.ends.end(),
+                                     tensor.producer) -
+                    slices.ends.begin();
+      receives[stage] +=
+          price(tensor.tensor, slices.choices[from].type, choice.type);
+    }
+    sum += load(choice.kind, begin, end) + messageFactor * receives[stage];
+    longest = std::max(longest, steady(choice, begin, end));
+  }
+  const double pace = longest / std::max(1.0, options.microbatches - 1.0);
+  double ahead = 0;
+  for (size_t stage = stages; stage-- > 0;) {
+    const Choice &choice = slices.choices[stage];
+    if (options.training)
+      onReplica[stage] = this->onReplica(
+          choice, unsigned(std::min<double>(ahead, options.microbatches)));
+    if (memory(choice.kind, beginOf(stage), slices.ends[stage],
+               onReplica[stage]) > memoryLimits[choice.type])
+      return infinity;
+    ahead = choice.replicas * (1 + std::ceil(ahead / choice.replicas)) +
+            (pace > 0 ? std::ceil(2 * receives[stage] / pace) : 0);
+  }
+  return sum + longest;
 }
 
 void SliceCosts::forbidCuts() {

@@ -44,6 +44,12 @@ struct Choice {
   unsigned type, devices; ///< of its kind
 };
 
+/// A contiguous plan: stage k is [ends[k-1], ends[k]) as choices[k].
+struct Slices {
+  std::vector<unsigned> ends;
+  std::vector<Choice> choices;
+};
+
 class SliceCosts {
 public:
   SliceCosts(const Graph &graph, const cluster::Cluster &cluster,
@@ -89,10 +95,12 @@ public:
   /// fits; 0: it does not fit.
   unsigned maxInFlight(unsigned kind, unsigned begin, unsigned end) const;
   /// Microbatches in flight on a replica of a stage with `ahead` in flight
-  /// behind it.
+  /// behind it and on their way.
   unsigned onReplica(const Choice &choice, unsigned ahead) const {
-    unsigned total = std::min(ahead + choice.replicas, options.microbatches);
-    return (total + choice.replicas - 1) / choice.replicas;
+    auto turns = [&](unsigned count) {
+      return (count + choice.replicas - 1) / choice.replicas;
+    };
+    return std::min(1 + turns(ahead), turns(options.microbatches));
   }
 
   double price(unsigned tensor, unsigned from, unsigned to) const {
@@ -130,10 +138,20 @@ public:
     return tables[segment.offset + (2 * typeCount + from) * typeCount + to];
   }
 
+  /// `received` for a slice up to `end`.
+  double receivedBy(unsigned from, unsigned to, unsigned begin,
+                    unsigned end) const;
+
   /// Smallest sum of work over all assignments.
   double leastWork() const;
+  /// What `costPlan` says of the plan: its step time, and in-flight
+  /// microbatches on a replica of each stage; infinity where a stage does not
+  /// fit in memory.
+  double stepSeconds(const Slices &slices,
+                     std::vector<unsigned> &onReplica) const;
 
 private:
+  const Segment *segmentOf(unsigned begin, unsigned end) const;
   /// Prefix sums for one width: bytes of one device.
   struct Bytes {
     std::vector<double> parameters, activations;

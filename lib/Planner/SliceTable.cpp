@@ -4,8 +4,9 @@
 // segment.
 #include "SliceTable.h"
 
+#include "RangeMinimum.h"
+
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,42 +37,6 @@ bool DeviceSets::contains(unsigned set, unsigned subset) const {
       return false;
   return stages(subset) <= stages(set);
 }
-
-namespace {
-
-/// Range minima of an array that is finite on [first, last] only.
-class RangeMinimum {
-public:
-  void build(std::vector<double> values, unsigned first, unsigned last) {
-    this->first = first;
-    this->last = last;
-    levels.clear();
-    levels.push_back(std::move(values));
-    for (unsigned width = 1; 2 * width <= last - first + 1; width *= 2) {
-      const std::vector<double> &previous = levels.back();
-      std::vector<double> next(last - first + 2 - 2 * width);
-      for (size_t index = 0; index < next.size(); ++index)
-        next[index] = std::min(previous[index], previous[index + width]);
-      levels.push_back(std::move(next));
-    }
-  }
-  /// Minimum over [from, to].
-  double query(unsigned from, unsigned to) const {
-    from = std::max(from, first);
-    to = std::min(to, last);
-    if (from > to)
-      return infinity;
-    unsigned level = Log2_32(to - from + 1);
-    return std::min(levels[level][from - first],
-                    levels[level][to + 1 - (1u << level) - first]);
-  }
-
-private:
-  unsigned first = 1, last = 0;
-  std::vector<std::vector<double>> levels;
-};
-
-} // namespace
 
 SliceTable::SliceTable(const SliceCosts &costs, const DeviceSets &sets,
                        unsigned exactStages, double cutPenalty)
@@ -118,8 +83,8 @@ unsigned SliceTable::nextAhead(const Choice &choice, unsigned ahead,
                                double received) const {
   if (!costs.tracksInFlight)
     return 0;
-  return std::min(ahead + choice.replicas + hop(received),
-                  costs.options.microbatches);
+  unsigned inFlight = choice.replicas * costs.onReplica(choice, ahead);
+  return std::min(inFlight + hop(received), costs.options.microbatches);
 }
 
 SliceTable::Layer &SliceTable::layer(unsigned set, unsigned ahead) {

@@ -20,12 +20,6 @@
 
 namespace hethub::planner {
 
-/// A contiguous plan: stage k is [ends[k-1], ends[k]) as choices[k].
-struct Slices {
-  std::vector<unsigned> ends;
-  std::vector<Choice> choices;
-};
-
 /// Multisets of devices, how many of each type, as one number. Where stages are
 /// limited they are one more type, of which each choice takes one.
 class DeviceSets {

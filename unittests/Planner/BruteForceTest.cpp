@@ -50,6 +50,42 @@ TEST(BruteForce, LargerGraphsAreCutOptimally) {
   }
 }
 
+/// The search for large clusters, which a state limit of 1 asks for: plans that
+/// fit, bounds that hold.
+TEST(BruteForce, RunsOfTypesAreNeverBelowTheOptimum) {
+  unsigned planned = 0, missed = 0;
+  double excess = 0;
+  for (unsigned seed = 0; seed < 1500; ++seed) {
+    Problem problem = randomProblem(4000000 + seed, 6);
+    problem.options.stateLimit = 1;
+    problem.options.maxStages = 0;
+    Best best = bruteForce(problem);
+    llvm::Expected<Plan> plan =
+        findPlan(problem.graph, problem.cluster, problem.options);
+    if (!plan) {
+      llvm::consumeError(plan.takeError());
+      missed += std::isfinite(best.step);
+      continue;
+    }
+    ++planned;
+    ASSERT_GE(plan->stepSeconds, best.step * (1 - 1e-9)) << "seed " << seed;
+    ASSERT_LE(plan->lowerBoundSeconds, best.step * (1 + 1e-9))
+        << "seed " << seed;
+    ASSERT_LE(plan->orderBoundSeconds, best.step * (1 + 1e-9))
+        << "seed " << seed;
+    for (const Stage &stage : plan->stages)
+      ASSERT_TRUE(stage.memoryLimit == 0 ||
+                  stage.memoryBytes <= stage.memoryLimit)
+          << "seed " << seed;
+    excess += plan->stepSeconds / best.step - 1;
+  }
+  std::printf(
+      "%u planned, %u not found, on average %.2f %% above the optimum\n",
+      planned, missed, 100 * excess / planned);
+  EXPECT_LT(missed, planned / 20);
+  EXPECT_LT(excess / planned, 0.1);
+}
+
 TEST(BruteForce, ExactStageCounts) {
   unsigned planned = 0;
   for (unsigned seed = 0; seed < 1000 && !HasFatalFailure(); ++seed) {
