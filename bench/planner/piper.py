@@ -124,8 +124,8 @@ class Table:
         gap = "-" if value is None else f"{100 * answer['gap']:.4f}"
         seconds = "-" if listed_seconds is None else f"{listed_seconds:.2f}"
         print(
-            f"{name:14} {setting.devices:7} {setting.memory / GIB:6.4g} {numbers} {listed or '-':>14} {ratio} {shown:>14}"
-            f" {gap:>8} {answer['seconds']:8.3f} {seconds:>8}",
+            f"{name:14} {setting.devices:7} {setting.memory / GIB:6.4g} {numbers} {listed or '-':>14} {ratio}"
+            f" {shown:>14} {gap:>8} {answer['seconds']:8.3f} {seconds:>8}",
             flush=True,
         )
 

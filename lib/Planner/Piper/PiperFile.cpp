@@ -1,5 +1,6 @@
 // The JSON format of msr-fiddle/piper.
 #include "hethub/Planner/Piper.h"
+#include "hethub/Support/StrictJson.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -72,9 +73,9 @@ public:
   explicit Parser(StringRef fileName) : Reader(fileName) {}
 
   Expected<Problem> parse(StringRef text) {
-    Expected<json::Value> value = json::parse(text);
+    Expected<json::Value> value = parseStrictJson(text);
     if (!value)
-      fail("not JSON: {0}", toString(value.takeError()));
+      fail("an instance must be JSON: {0}", toString(value.takeError()));
     else if (const json::Object *root = object(*value, "the file"))
       parseRoot(*root);
     if (failed())
