@@ -150,16 +150,17 @@ std::vector<OneMore> oneMoreOfEach(const Graph &graph,
   return found;
 }
 
-Error compareWithAutomatic(const Graph &graph, const cluster::Cluster &cluster,
-                           const Options &options, bool whatIf,
-                           Explanation &explanation) {
+void compareWithAutomatic(const Graph &graph, const cluster::Cluster &cluster,
+                          const Options &options, bool whatIf,
+                          Explanation &explanation) {
   Expected<Plan> automatic = findPlan(graph, cluster, options);
-  if (!automatic)
-    return automatic.takeError();
+  if (!automatic) {
+    explanation.automaticError = toString(automatic.takeError());
+    return;
+  }
   if (whatIf)
     explanation.whatIf = oneMoreOfEach(graph, cluster, options, *automatic);
   explanation.automatic = std::move(*automatic);
-  return Error::success();
 }
 
 } // namespace hethub::planner

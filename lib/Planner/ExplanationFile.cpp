@@ -92,6 +92,8 @@ json::Value explanationToJSON(const Graph &graph,
         {"heaviest", graph.nodes[explanation.heaviest].name},
         {"heaviest_seconds", explanation.heaviestSeconds},
         {"borders", bordersToJSON(graph, explanation)}};
+  if (!explanation.automaticError.empty())
+    object["automatic_error"] = explanation.automaticError;
   if (explanation.automatic) {
     object["automatic"] = planToJSON(graph, cluster, *explanation.automatic);
     object["automatic_throughput_gain"] =

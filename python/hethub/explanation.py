@@ -118,7 +118,8 @@ def comparison_lines(plan: Facts, explanation: Facts) -> list[str]:
     """A plan of one's own beside the automatic one, stage by stage."""
     automatic = explanation.get("automatic")
     if not automatic:
-        return []
+        error = explanation.get("automatic_error")
+        return [f"beside the automatic plan: there is none: {error}"] if error else []
 
     def cells(show: Callable[[Facts], str], *stages: Facts | None) -> list[str]:
         return ["-" if stage is None else show(stage) for stage in stages]

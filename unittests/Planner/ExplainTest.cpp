@@ -378,12 +378,18 @@ TEST(Explain, TheAutomaticPlanStandsBesideAUsers) {
   Problem problem = chainProblem({1, 1, 1, 1}, {1});
   Explanation why =
       explain(problem, {{"a", 1, 1, layers(0, 1)}, {"a", 1, 1, layers(1, 4)}});
-  llvm::Error error = compareWithAutomatic(
-      problem.graph, problem.cluster, problem.options, /*whatIf=*/true, why);
-  ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  compareWithAutomatic(problem.graph, problem.cluster, problem.options,
+                       /*whatIf=*/true, why);
   ASSERT_TRUE(why.automatic);
   EXPECT_NEAR(why.automatic->stepSeconds, 16, 1e-6);
   EXPECT_EQ(why.whatIf.size(), 1u);
+  problem.options.exactStages = 5;
+  why.automatic.reset();
+  compareWithAutomatic(problem.graph, problem.cluster, problem.options,
+                       /*whatIf=*/true, why);
+  EXPECT_FALSE(why.automatic);
+  EXPECT_EQ(why.automaticError,
+            "stages must be at most the number of operations (4), got: 5");
 }
 
 TEST(Explain, JSONHasWhatWasFound) {

@@ -78,6 +78,7 @@ struct Explanation {
   std::vector<OneMore> whatIf;
   std::optional<Plan> automatic; ///< What `findPlan` finds in place of a user's
                                  ///< plan.
+  std::string automaticError;    ///< Why it finds none.
 };
 
 struct ExplainOptions {
@@ -92,10 +93,9 @@ Explanation explainPlan(const Graph &graph, const cluster::Cluster &cluster,
 
 /// The automatic plan in place of a user's. Adds it, with `whatIf` measured
 /// against it, to the explanation of the user's plan.
-llvm::Error compareWithAutomatic(const Graph &graph,
-                                 const cluster::Cluster &cluster,
-                                 const Options &options, bool whatIf,
-                                 Explanation &explanation);
+void compareWithAutomatic(const Graph &graph, const cluster::Cluster &cluster,
+                          const Options &options, bool whatIf,
+                          Explanation &explanation);
 
 /// `explanation` of plan.json: docs/Planner.md has the fields.
 llvm::json::Value explanationToJSON(const Graph &graph,
