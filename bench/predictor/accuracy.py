@@ -44,10 +44,15 @@ def rows(what: str, prepared: Sequence[Prepared], mean: float, worst: float | No
     average = statistics.mean(found)
     name = str(prepared[found.index(max(found))].variant)
     yield Row(
-        f"{what}: mean error of {len(found)} step times", f"{100 * average:.2f} %", f"below {100 * mean:g} %", average < mean
+        f"{what}: mean error of {len(found)} step times",
+        f"{100 * average:.2f} %",
+        f"below {100 * mean:g} %",
+        average < mean,
     )
     if worst is not None:
-        yield Row(f"{what}: worst error", f"{100 * max(found):.1f} %", f"below {100 * worst:g} %", max(found) < worst, name)
+        yield Row(
+            f"{what}: worst error", f"{100 * max(found):.1f} %", f"below {100 * worst:g} %", max(found) < worst, name
+        )
 
 
 def choice_rows(what: str, prepared: Sequence[Prepared], key: Callable[[Prepared], str]) -> Iterator[Row]:

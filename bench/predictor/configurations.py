@@ -63,7 +63,8 @@ def inputs_of(model: models.Model, samples: int) -> dict[str, np.ndarray]:
     """`samples` along axis 0, by repeating the example's."""
     arrays = models.example(model)
     return {
-        name: array if array.ndim == 0 else np.resize(array, (samples, *array.shape[1:])) for name, array in arrays.items()
+        name: array if array.ndim == 0 else np.resize(array, (samples, *array.shape[1:]))
+        for name, array in arrays.items()
     }
 
 
@@ -92,7 +93,9 @@ class Workshop:
             self.profiles[key] = file
         return self.profiles[key]
 
-    def prepare(self, variant: Variant, devices: Sequence[str] = (), links: Sequence[str] = (), note: str = "") -> Prepared:
+    def prepare(
+        self, variant: Variant, devices: Sequence[str] = (), links: Sequence[str] = (), note: str = ""
+    ) -> Prepared:
         """`devices` and `links` are lines of a cluster file, in whose place PROFILE stands for the profile's name and
         PROFILE-LABEL for that of one with a label; without them as many equal devices as there are stages."""
         model = models.Model(variant.spec)
@@ -100,7 +103,9 @@ class Workshop:
         size = variant.size or own_size(model)
         name = f"{variant.spec}-{size}-{variant.microbatches}-{variant.stages}{note}"
         lines = list(devices) or [f"{{name: cpu, kind: cpu, count: {variant.stages}, profile: PROFILE}}"]
-        lines = [re.sub(r"PROFILE(-\w+)?", lambda m: self.profile(model, size, m[1] or "").name, text) for text in lines]
+        lines = [
+            re.sub(r"PROFILE(-\w+)?", lambda m: self.profile(model, size, m[1] or "").name, text) for text in lines
+        ]
         text = "devices:\n" + "".join(f"  - {line}\n" for line in lines)
         text += "links:\n" + "".join(f"  - {line}\n" for line in links) if links else ""
         cluster = self.scratch / f"{name}.yaml"

@@ -1,4 +1,4 @@
-"""Unlike devices: each rank computes on a share of a core, which the kernel's CPU quotas enforce, and was profiled on the
+"""Unlike devices: each rank computes on a share of a core, which CPU quotas enforce, and was profiled on the
 same share. Links: loop-back, and a slow one that the runtime holds messages back for."""
 
 from __future__ import annotations

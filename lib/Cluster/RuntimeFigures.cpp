@@ -2,6 +2,7 @@
 //
 //   "runtime": {"microbatch_s": 2e-6, "send_s": 3e-5, "send_s_per_byte": 3e-10,
 //               "receive_s": 1e-5, "receive_s_per_byte": 0,
+//               "resident_bytes": 122000000,
 //               "latency_s": 7e-5, "bytes_per_s": 2.4e9}
 //
 // The last two are those of a whole message between two processes of the
@@ -44,12 +45,14 @@ static Expected<std::optional<Measured>> readMeasured(StringRef path) {
   if (!fields)
     return fail("'runtime' must be an object of figures");
   Measured measured;
+  double resident = 0;
   for (auto [name, figure] :
        {std::pair("microbatch_s", &measured.figures.microbatch),
         std::pair("send_s", &measured.figures.send),
         std::pair("send_s_per_byte", &measured.figures.sendPerByte),
         std::pair("receive_s", &measured.figures.receive),
         std::pair("receive_s_per_byte", &measured.figures.receivePerByte),
+        std::pair("resident_bytes", &resident),
         std::pair("latency_s", &measured.latency),
         std::pair("bytes_per_s", &measured.bytesPerSecond)}) {
     const json::Value *value = fields->get(name);
@@ -62,6 +65,7 @@ static Expected<std::optional<Measured>> readMeasured(StringRef path) {
                   formatv("{0}", *value).str());
     *figure = *number;
   }
+  measured.figures.residentBytes = int64_t(resident);
   return measured;
 }
 

@@ -1,6 +1,7 @@
 // plan.json.
 #include "hethub/Planner/PlanFile.h"
 
+#include "hethub/Planner/LiveBytes.h"
 #include "hethub/Planner/SimulatePlan.h"
 
 #include "hethub/Support/StrictJson.h"
@@ -50,6 +51,9 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"workspace_bytes", stage.workspaceBytes},
                      {"memory_bytes", stage.memoryBytes},
                      {"memory_limit_bytes", stage.memoryLimit},
+                     {"live_bytes", liveBytes(graph, stage.nodes)},
+                     {"library_bytes",
+                      cluster.types[stage.deviceType].runtime.residentBytes},
                      {"nodes", std::move(nodes)}});
   }
   for (const Message &message : plan.messages) {

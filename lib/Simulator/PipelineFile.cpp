@@ -12,6 +12,9 @@ namespace hethub::simulator {
 
 namespace {
 
+/// Buffers of a channel that wait for messages: the runtime's --ahead.
+constexpr int64_t receivesAhead = 4;
+
 /// Reads fields of one object; the first failure stays.
 class Fields {
 public:
@@ -91,7 +94,7 @@ private:
 void readStage(Fields &fields, PlannedStep &step) {
   PipelineStage stage;
   std::string type;
-  int64_t limit = 0, memory = 0;
+  int64_t limit = 0, memory = 0, live = 0, library = 0;
   fields.text("device_type", type);
   fields.integer("replicas", stage.replicas, 1);
   fields.seconds("forward_seconds", stage.forwardSeconds, true);
@@ -100,6 +103,8 @@ void readStage(Fields &fields, PlannedStep &step) {
   fields.integer("workspace_bytes", stage.workspaceBytes, 0);
   fields.integer("memory_bytes", memory, 0);
   fields.integer("memory_limit_bytes", limit, 0);
+  fields.integer("live_bytes", live, 0);
+  fields.integer("library_bytes", library, 0);
   int inFlight = 1;
   fields.integer("in_flight", inFlight, 1);
   if (step.training) {
@@ -116,11 +121,16 @@ void readStage(Fields &fields, PlannedStep &step) {
     fields.fail("memory_bytes must be at least those of workspace and "
                 "activations, got: " +
                 Twine(memory));
+  // What plans are held against is the largest operation; values that others
+  // read later are alive beside it.
+  if (!step.training)
+    stage.workspaceBytes = std::max(stage.workspaceBytes, live);
   stage.name = "stage " + std::to_string(step.pipeline.stages.size());
   if (!type.empty())
     stage.name += " (" + type + ")";
   step.deviceTypes.push_back(std::move(type));
   step.memoryLimitBytes.push_back(limit);
+  step.libraryBytes.push_back(library);
   step.pipeline.stages.push_back(std::move(stage));
 }
 
@@ -153,6 +163,9 @@ void readMessage(Fields &fields, PlannedStep &step) {
     return;
   }
   channel.link = channel.fromStage * stages + channel.toStage;
+  if (!step.training)
+    step.pipeline.stages[channel.toStage].residentBytes +=
+        receivesAhead * channel.bytes;
   step.pipeline.channels.push_back(std::move(channel));
 }
 
@@ -232,25 +245,26 @@ json::Value predictionToJSON(const PlannedStep &step, int microbatches,
       bottleneck = index;
     double share = result.stepSeconds * stage.replicas;
     int64_t limit = step.memoryLimitBytes[index];
-    stages.push_back(
-        json::Object{{"device_type", step.deviceTypes[index]},
-                     {"replicas", stage.replicas},
-                     {"forward_seconds", stage.forwardSeconds},
-                     {"backward_seconds", stage.backwardSeconds},
-                     {"overhead_seconds", stage.overheadSeconds},
-                     {"busy_seconds", times.busySeconds},
-                     {"busy_share", share > 0 ? times.busySeconds / share : 0},
-                     {"imbalance", times.imbalance},
-                     {"fill_seconds", times.fillSeconds},
-                     {"drain_seconds", times.drainSeconds},
-                     {"idle_seconds", times.idleSeconds},
-                     {"receive_seconds", times.receiveSeconds},
-                     {"all_reduce_seconds", times.allReduceSeconds},
-                     {"optimizer_seconds", stage.optimizerSeconds},
-                     {"in_flight", times.mostInFlight},
-                     {"peak_bytes", times.peakBytes},
-                     {"memory_limit_bytes", limit},
-                     {"fits", limit == 0 || times.peakBytes <= limit}});
+    stages.push_back(json::Object{
+        {"device_type", step.deviceTypes[index]},
+        {"replicas", stage.replicas},
+        {"forward_seconds", stage.forwardSeconds},
+        {"backward_seconds", stage.backwardSeconds},
+        {"overhead_seconds", stage.overheadSeconds},
+        {"busy_seconds", times.busySeconds},
+        {"busy_share", share > 0 ? times.busySeconds / share : 0},
+        {"imbalance", times.imbalance},
+        {"fill_seconds", times.fillSeconds},
+        {"drain_seconds", times.drainSeconds},
+        {"idle_seconds", times.idleSeconds},
+        {"receive_seconds", times.receiveSeconds},
+        {"all_reduce_seconds", times.allReduceSeconds},
+        {"optimizer_seconds", stage.optimizerSeconds},
+        {"in_flight", times.mostInFlight},
+        {"peak_bytes", times.peakBytes},
+        {"process_bytes", times.peakBytes + step.libraryBytes[index]},
+        {"memory_limit_bytes", limit},
+        {"fits", limit == 0 || times.peakBytes <= limit}});
   }
   double samples =
       double(std::max<int64_t>(1, step.microbatchSize)) * double(microbatches);

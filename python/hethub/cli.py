@@ -239,7 +239,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "target", type=Path, metavar="MODEL|OUT|PLAN", help="an .onnx file, a folder of `hethub compile`, or a plan.json"
+        "target", type=Path, metavar="MODEL|OUT|PLAN", help="an .onnx file, a folder of `compile`, or a plan.json"
     )
     add_planning(parser)
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write the step as a Chrome trace (ui.perfetto.dev)")

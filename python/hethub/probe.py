@@ -28,7 +28,9 @@ def step_seconds(ranks: Sequence[dict[str, Any]]) -> list[float]:
     """Seconds of each step of a run with --drain, from the first rank's begin to the last one's end."""
     begins = [[rank["start_s"] + second for second in rank["repeat_begin_s"]] for rank in ranks]
     ends = [[rank["start_s"] + second for second in rank["repeat_end_s"]] for rank in ranks]
-    return [max(end) - min(begin) for begin, end in zip(zip(*begins, strict=True), zip(*ends, strict=True), strict=True)]
+    return [
+        max(end) - min(begin) for begin, end in zip(zip(*begins, strict=True), zip(*ends, strict=True), strict=True)
+    ]
 
 
 def run_ranks(ranks: Sequence[Rank], commands: Sequence[list[str]], timeout: float) -> list[dict[str, Any]]:

@@ -14,6 +14,8 @@ struct PlannedStep {
   int64_t microbatchSize = 0;            ///< Samples; 0: not known.
   std::vector<std::string> deviceTypes;  ///< Of each stage.
   std::vector<int64_t> memoryLimitBytes; ///< Of each stage; 0: none.
+  std::vector<int64_t> libraryBytes;     ///< Of each stage's process, before
+                                         ///< weights and values.
 };
 
 /// Reads the predicted figures of a plan's stages and messages (docs/Planner.md

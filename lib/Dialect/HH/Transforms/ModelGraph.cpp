@@ -2,6 +2,8 @@
 
 #include "hethub/Dialect/HH/Transforms/ModelGraph.h"
 
+#include "TensorParallel.h"
+
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Support/Names.h"
 #include "hethub/Support/OpenDims.h"
@@ -93,7 +95,9 @@ static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
            << name;
   node.activationBytes = cost.getKept();
   for (Value value : readValues(op))
-    if (!value.getDefiningOp() || !isConstantLike(value.getDefiningOp()))
+    // Parameters count as such.
+    if (!value.getDefiningOp() || !(isConstantLike(value.getDefiningOp()) ||
+                                    isa<GetParameterOp>(value.getDefiningOp())))
       node.workspaceBytes += byteSize(value.getType());
   for (Type type : op->getResultTypes())
     node.workspaceBytes += byteSize(type);
@@ -179,5 +183,6 @@ FailureOr<ModelGraph> hh::buildModelGraph(func::FuncOp function,
     if (groups.contains(index))
       node.group = groups.getLeaderValue(index);
   addParameters(model, rules);
+  markTensorParallel(model, rules);
   return model;
 }
