@@ -47,11 +47,20 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   cluster.stages = options.cluster.empty() ? options.stages : 0;
   pm.addPass(hh::createLoadCluster(cluster));
   // Costs need the device types; the planner needs the costs.
-  pm.addPass(cost::createAnnotateCost());
+  cost::AnnotateCostOptions cost;
+  cost.training = options.training;
+  pm.addPass(cost::createAnnotateCost(cost));
   verifyPhase(pm, "cost");
   hh::PartitionOptions partition;
   partition.stages = options.stages;
   partition.microbatches = options.microbatches;
+  partition.microbatchSize = options.microbatchSize;
+  partition.training = options.training;
+  partition.replicas = options.replicas;
+  partition.tensorParallel = options.tensorParallel;
+  partition.recompute = options.recompute;
+  partition.workLimit = options.workLimit;
+  partition.upperBound = true;
   partition.planFile = options.planFile;
   partition.explain = options.explain;
   partition.whatIf = options.whatIf;

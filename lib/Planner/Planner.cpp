@@ -9,6 +9,7 @@
 
 #include "Bounds.h"
 #include "ExactSearch.h"
+#include "FindPlan.h"
 #include "RunSearch.h"
 
 #include "llvm/ADT/Twine.h"
@@ -317,6 +318,11 @@ static double workOfTable(const SliceCosts &costs, unsigned stageLimit) {
 
 Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
                         const Options &options) {
+  return findPlan(graph, cluster, options, /*explain=*/true);
+}
+
+Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
+                        const Options &options, bool explain) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
     return error;
   if (options.microbatches == 0)
@@ -365,7 +371,8 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
       found.assign(1, search.slices());
       proven = search.provenBound();
     } else if (search.complete()) {
-      return explainMemory(graph, cluster, options, sets);
+      return explain ? explainMemory(graph, cluster, options, sets)
+                     : fail("no plan fits in the devices' memory");
     }
     if (!search.complete())
       notes.push_back("the exact search was cut short: a better plan of this "

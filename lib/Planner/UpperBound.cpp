@@ -1,6 +1,6 @@
 // What the device types would reach alone.
+#include "FindPlan.h"
 #include "StageCosts.h"
-#include "hethub/Planner/Planner.h"
 
 #include <algorithm>
 
@@ -16,32 +16,53 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   // Throughput for each device hardly grows with more devices than needed: it
   // is lost to filling, draining and sums of gradients, and won back only where
   // they happen to divide the work more evenly.
-  constexpr unsigned tries = 16;
+  constexpr unsigned tries = 8;
+  Options shorter = options;
+  shorter.exactStages = shorter.maxStages = 0;
+  shorter.workLimit = options.workLimit / tries;
   double sum = 0;
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
     cluster::Cluster alone = cluster;
     for (cluster::DeviceType &other : alone.types)
       other.count = 0;
-    const unsigned inNode = devicesOfNode(cluster.types[type]);
+    const unsigned inNode = devicesOfNode(cluster.types[type]),
+                   most = cluster.types[type].count;
     double best = 0;
-    unsigned feasible = 0;
-    for (unsigned count = 1;
-         count <= cluster.types[type].count && feasible < tries; ++count) {
+    // Microbatches/s of each device; 0: does not fit.
+    auto attempt = [&](unsigned count) {
       alone.types[type].count = count;
       alone.types[type].nodes = (count + inNode - 1) / inNode;
-      Expected<Plan> plan = findPlan(graph, alone, options);
+      Expected<Plan> plan = findPlan(graph, alone, shorter, /*explain=*/false);
       if (!plan) {
         consumeError(plan.takeError());
-        continue;
+        return 0.0;
       }
-      ++feasible;
       unsigned used = 0;
       for (const Stage &stage : plan->stages)
         used += stage.devices();
-      best = std::max(best, options.microbatches / plan->stepSeconds / used);
-      if (count == 1)
-        break; // nothing gives more for each device than one that holds all
+      double rate = options.microbatches / plan->stepSeconds / used;
+      best = std::max(best, rate);
+      return rate;
+    };
+    // The fewest devices that hold the model: none with `low`, all of it with
+    // `high`.
+    unsigned low = 0, high = 1;
+    while (high < most && attempt(high) == 0) {
+      low = high;
+      high = std::min(2 * high, most);
     }
+    if (high == most && best == 0 && attempt(high) == 0)
+      continue;
+    while (high - low > 1) {
+      unsigned middle = (low + high) / 2;
+      (attempt(middle) > 0 ? high : low) = middle;
+    }
+    // One device that holds all loses nothing.
+    for (unsigned more = 1; high > 1 && more < tries && high + more <= most;
+         ++more)
+      attempt(high + more);
+    for (unsigned count = 2 * high; high > 1 && count <= most; count *= 2)
+      attempt(count);
     sum += best * cluster.types[type].count;
   }
   return sum;

@@ -46,6 +46,38 @@ static cl::opt<unsigned>
     microbatches("microbatches",
                  cl::desc("microbatches of a step, for which the plan is made"),
                  cl::value_desc("m"), cl::init(8), cl::cat(category));
+static cl::opt<unsigned> globalBatch(
+    "global-batch",
+    cl::desc("samples of a step, cut into microbatches of the model's batch "
+             "size; where that is symbolic, of the best size that divides it"),
+    cl::value_desc("samples"), cl::cat(category));
+static cl::opt<bool>
+    train("train",
+          cl::desc("plan a training step (with --plan-only; programs of "
+                   "training are not made yet)"),
+          cl::cat(category));
+enum class Choice { Auto, Off };
+static const auto autoOrOff =
+    cl::values(clEnumValN(Choice::Auto, "auto", "where it makes a step faster"),
+               clEnumValN(Choice::Off, "off", "never"));
+static cl::opt<Choice>
+    replicas("replicas", cl::desc("several devices that take turns on a stage"),
+             autoOrOff, cl::init(Choice::Auto), cl::cat(category));
+static cl::opt<Choice> recompute(
+    "recompute",
+    cl::desc("training: compute forward passes again instead of keeping them"),
+    autoOrOff, cl::init(Choice::Auto), cl::cat(category));
+static cl::opt<bool> tensorParallel(
+    "tensor-parallel",
+    cl::desc("also plan devices of a node that share each operation (with "
+             "--plan-only: such plans do not run yet)"),
+    cl::cat(category));
+static cl::opt<double>
+    timeLimit("time-limit",
+              cl::desc("about as long the search for a plan may take on one "
+                       "core; it is counted in steps, so that results do not "
+                       "depend on the machine"),
+              cl::value_desc("seconds"), cl::init(4), cl::cat(category));
 enum class Emitter { Program, Cpp };
 static cl::list<Emitter>
     emitters("emit", cl::CommaSeparated,
@@ -81,6 +113,9 @@ static cl::opt<std::string> output("o", cl::desc("output folder"),
                                    cl::value_desc("OUT"), cl::Required,
                                    cl::cat(category));
 
+/// Steps of a search that one core does in a second.
+static constexpr double stepsPerSecond = 25e6;
+
 /// Size of axis 0 that all inputs with a first axis share; 0 where they differ
 /// or there are none: then a run does not split its inputs.
 static int64_t batchSize(func::FuncOp main) {
@@ -110,11 +145,135 @@ static LogicalResult saveIR(ModuleOp module) {
   return success();
 }
 
+/// Symbolic dimension that is axis 0 of every input with a symbolic one; empty
+/// where they differ, have no name, or there is none.
+static std::string batchDim(func::FuncOp main) {
+  std::string name;
+  for (BlockArgument input : main.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(input.getType());
+    if (!type || type.getRank() == 0 || !type.isDynamicDim(0))
+      continue;
+    auto axes =
+        main.getArgAttrOfType<ArrayAttr>(input.getArgNumber(), "onnx.dims");
+    auto axis = axes && !axes.empty() ? dyn_cast<StringAttr>(axes[0]) : nullptr;
+    if (!axis || axis.empty() || (!name.empty() && axis.getValue() != name))
+      return "";
+    name = axis.getValue().str();
+  }
+  for (StringRef fixed : dims)
+    if (fixed.split('=').first == name)
+      return "";
+  return name;
+}
+
+static LogicalResult run(ModuleOp module, TimingScope &timing,
+                         llvm::function_ref<void(PassManager &)> build) {
+  PassManager pm(module.getContext());
+  if (failed(applyPassManagerCLOptions(pm)))
+    return failure();
+  pm.enableTiming(timing);
+  build(pm);
+  return pm.run(module);
+}
+
+/// From an imported module to stages, with microbatches that make up the global
+/// batch where one is given.
+static LogicalResult plan(ModuleOp module, CompileOptions options,
+                          TimingScope &timing) {
+  if (failed(run(module, timing, [&](PassManager &pm) {
+        buildNormalizePipeline(pm, options);
+      })))
+    return failure();
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (main)
+    options.microbatchSize = batchSize(main);
+  if (globalBatch > 0) {
+    const unsigned size = options.microbatchSize;
+    if (size == 0)
+      return module.emitError("a global batch needs inputs that share the size "
+                              "of their first axis, got none");
+    if (globalBatch % size != 0)
+      return module.emitError("the global batch must be a multiple of the "
+                              "model's batch of ")
+             << size << ", got: " << globalBatch;
+    options.microbatches = globalBatch / size;
+  }
+  return run(module, timing,
+             [&](PassManager &pm) { buildPlanPipeline(pm, options); });
+}
+
+/// The fastest plan over the sizes of a microbatch that a symbolic batch
+/// leaves open: powers of two that divide the global batch.
+static OwningOpRef<ModuleOp> planBestSize(OwningOpRef<ModuleOp> module,
+                                          const CompileOptions &options,
+                                          TimingScope &timing) {
+  constexpr unsigned largest = 64;
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  const std::string dim = main && globalBatch > 0 ? batchDim(main) : "";
+  if (dim.empty()) {
+    if (failed(plan(*module, options, timing)))
+      return nullptr;
+    return module;
+  }
+  OwningOpRef<ModuleOp> best;
+  double least = 0;
+  for (unsigned size = 1; size <= largest && globalBatch % size == 0;
+       size *= 2) {
+    OwningOpRef<ModuleOp> attempt = module->clone();
+    CompileOptions sized = options;
+    sized.dims.push_back(dim + "=" + std::to_string(size));
+    std::string message;
+    {
+      // A size that fits nowhere matters only where all do.
+      ScopedDiagnosticHandler quiet(
+          module->getContext(), [&](Diagnostic &diagnostic) {
+            return success(size > 1 && diagnostic.getSeverity() ==
+                                           DiagnosticSeverity::Error);
+          });
+      if (failed(plan(*attempt, sized, timing))) {
+        if (size == 1)
+          return nullptr;
+        break;
+      }
+    }
+    std::optional<llvm::json::Value> figures = hh::planJSON(*attempt);
+    std::optional<double> step =
+        figures ? figures->getAsObject()->getNumber("step_seconds")
+                : std::nullopt;
+    if (step && (!best || *step < least)) {
+      least = *step;
+      best = std::move(attempt);
+    }
+  }
+  return best;
+}
+
+/// Stages that programs cannot run yet.
+static LogicalResult requireRunnable(ModuleOp module) {
+  std::optional<llvm::json::Value> figures = hh::planJSON(module);
+  const llvm::json::Array *stages =
+      figures ? figures->getAsObject()->getArray("stages") : nullptr;
+  for (size_t index = 0; stages && index < stages->size(); ++index) {
+    const llvm::json::Object &stage = *(*stages)[index].getAsObject();
+    if (int64_t width = stage.getInteger("tensor_parallel").value_or(1);
+        width > 1)
+      return module.emitError("tensor_parallel must be 1 for programs, since "
+                              "devices cannot share an operation yet, got: ")
+             << width << " in stage " << index;
+  }
+  return success();
+}
+
 static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   CompileOptions options;
   options.cluster = clusterFile;
   options.stages = stages;
   options.microbatches = microbatches;
+  options.training = train;
+  options.replicas = replicas == Choice::Auto;
+  options.recompute = train && recompute == Choice::Auto;
+  options.tensorParallel = tensorParallel;
+  options.workLimit = uint64_t(timeLimit * stepsPerSecond);
   options.planFile = planFile;
   options.explain = explain;
   options.whatIf = whatIf;
@@ -127,13 +286,8 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   }
   if (!module)
     return failure();
-  PassManager pm(&context);
-  if (failed(applyPassManagerCLOptions(pm)))
-    return failure();
-  pm.enableTiming(timing);
-  buildNormalizePipeline(pm, options);
-  buildPlanPipeline(pm, options);
-  if (failed(pm.run(*module)))
+  module = planBestSize(std::move(module), options, timing);
+  if (!module)
     return failure();
 
   emit::ModelInfo model;
@@ -147,12 +301,10 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
     return failure(failed(saveIR(*module)) ||
                    failed(emit::writePlan(*module, output)));
 
-  PassManager lower(&context);
-  if (failed(applyPassManagerCLOptions(lower)))
-    return failure();
-  lower.enableTiming(timing);
-  buildLowerPipeline(lower, options);
-  if (failed(lower.run(*module)) || failed(saveIR(*module)))
+  if (failed(requireRunnable(*module)) ||
+      failed(run(*module, timing,
+                 [&](PassManager &pm) { buildLowerPipeline(pm, options); })) ||
+      failed(saveIR(*module)))
     return failure();
 
   emit::FolderOptions folder;
@@ -163,6 +315,24 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   folder.packWeights = packWeights;
   TimingScope scope = timing.nest("emit");
   return emit::writeFolder(*module, model, output, folder);
+}
+
+/// What is wrong with the options together; empty: nothing.
+static std::string wrongOptions() {
+  if (train && !planOnly)
+    return "--train needs --plan-only: programs of training are not made yet";
+  if (tensorParallel && !planOnly)
+    return "--tensor-parallel needs --plan-only: devices cannot share an "
+           "operation yet";
+  if (!(timeLimit >= 0 && timeLimit <= 1e6))
+    return llvm::formatv("--time-limit must be from 0 to 1000000 seconds, got: "
+                         "{0}",
+                         double(timeLimit));
+  if (globalBatch.getNumOccurrences() && globalBatch == 0)
+    return "--global-batch must be at least 1, got: 0";
+  if (globalBatch.getNumOccurrences() && microbatches.getNumOccurrences())
+    return "--global-batch and --microbatches must not both be given";
+  return "";
 }
 
 int main(int argc, char **argv) {
@@ -181,6 +351,10 @@ int main(int argc, char **argv) {
   if (clusterFile.empty() && stages == 0) {
     llvm::errs() << "hh-compile: error: give a cluster file (--cluster) or a "
                     "number of stages (--stages)\n";
+    return 1;
+  }
+  if (std::string mistake = wrongOptions(); !mistake.empty()) {
+    llvm::errs() << "hh-compile: error: " << mistake << "\n";
     return 1;
   }
   DialectRegistry registry;

@@ -14,9 +14,15 @@ struct CompileOptions {
   std::string
       cluster; ///< cluster file; empty: `stages` equal devices of this machine
   unsigned stages = 0; ///< exactly this many stages; 0: as many as are best
-  unsigned microbatches = 1; ///< of one step
-  std::string planFile;      ///< a user's stage map; empty: search
-  bool explain = false;      ///< the plan says why it is not better
+  unsigned microbatches = 1;        ///< of one step
+  unsigned microbatchSize = 0;      ///< samples of one; 0: not known
+  bool training = false;            ///< plan a training step
+  bool replicas = true;             ///< stages may have several
+  bool tensorParallel = false;      ///< devices of a node may share operations
+  bool recompute = false;           ///< stages may compute forward passes again
+  uint64_t workLimit = 100'000'000; ///< steps of the search
+  std::string planFile;             ///< a user's stage map; empty: search
+  bool explain = false;             ///< the plan says why it is not better
   bool whatIf = false; ///< and what one more device of each type would gain
   std::vector<std::string> dims; ///< "name=size"
 };

@@ -134,9 +134,8 @@ LogicalResult Partition::addExplanation(
         hh::buildModelGraph(function, cluster, rules, /*attachClones=*/true);
     if (failed(searched))
       return failure();
-    if (llvm::Error error = planner::compareWithAutomatic(
-            searched->graph, cluster, options, whatIf, explanation))
-      return function.emitError() << llvm::toString(std::move(error));
+    planner::compareWithAutomatic(searched->graph, cluster, options, whatIf,
+                                  explanation);
   }
   (*figures.getAsObject())["explanation"] =
       planner::explanationToJSON(model.graph, cluster, plan, explanation);
@@ -182,7 +181,13 @@ LogicalResult Partition::partition() {
     return failure();
   planner::Options options;
   options.microbatches = microbatches;
+  options.microbatchSize = microbatchSize;
   options.exactStages = stages;
+  options.training = training;
+  options.replicas = replicas;
+  options.tensorParallel = tensorParallel;
+  options.recompute = recompute;
+  options.workLimit = workLimit;
   FailureOr<planner::Plan> plan = makePlan(function, *model, cluster, options);
   if (failed(plan))
     return failure();
@@ -204,6 +209,13 @@ LogicalResult Partition::partition() {
     for (auto [node, stage] : llvm::enumerate(builder.homes()))
       plan->stages[stage].nodes.push_back(node);
     planner::costPlan(model->graph, cluster, options, *plan);
+  }
+  if (upperBound) {
+    llvm::Expected<double> throughput =
+        planner::upperBoundThroughput(model->graph, cluster, options);
+    if (!throughput)
+      return function.emitError() << llvm::toString(throughput.takeError());
+    plan->upperBoundThroughput = *throughput;
   }
   llvm::json::Value figures = planner::planToJSON(model->graph, cluster, *plan);
   if (failed(addExplanation(function, rules, *model, cluster, options, *plan,

@@ -66,6 +66,13 @@ def Partition : Pass<"hh-partition", "::mlir::ModuleOp"> {
   let options = [
     Option<"stages", "stages", "unsigned", "0", "exactly this many stages; 0: as many as are best">,
     Option<"microbatches", "microbatches", "unsigned", "1", "microbatches of one step">,
+    Option<"microbatchSize", "microbatch-size", "unsigned", "0", "samples of a microbatch, for the plan file; 0: not known">,
+    Option<"training", "training", "bool", "false", "plan a training step: backward passes, gradients, optimizer state">,
+    Option<"replicas", "replicas", "bool", "true", "stages may have several replicas">,
+    Option<"tensorParallel", "tensor-parallel", "bool", "false", "devices of a node may share the operations of a stage">,
+    Option<"recompute", "recompute", "bool", "false", "stages may compute their forward pass again instead of keeping it">,
+    Option<"workLimit", "work-limit", "uint64_t", "100000000", "steps of the search, of about 20 ns">,
+    Option<"upperBound", "upper-bound", "bool", "false", "add to the plan what its device types would reach alone">,
     Option<"planFile", "plan", "std::string", "", "follow the stage map of this plan file instead of searching">,
     Option<"planOut", "plan-out", "std::string", "", "write the plan here (JSON)">,
     Option<"explain", "explain", "bool", "false", "add to the plan why it is not better">,
