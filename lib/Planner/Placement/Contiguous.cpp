@@ -6,9 +6,11 @@
 // that is a relaxation, with it a restriction of the problem. Only where the
 // two disagree does a second pass keep them apart.
 #include "Contiguous.h"
+#include "LeafChains.h"
 #include "TopologicalOrders.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 #include <algorithm>
 #include <cmath>
@@ -104,15 +106,15 @@ public:
   /// `stages` are a placement of the units.
   void offer(StageList stages);
 
+  bool inTime() const { return std::chrono::steady_clock::now() < deadline; }
+
   StageList best; ///< Without stages: none found below the bound.
   double lowerBound;
   bool completed = false; ///< Nothing is better than `best`.
 
 private:
   bool proven() const { return best.load <= lowerBound; }
-  bool goOn() const {
-    return std::chrono::steady_clock::now() < deadline && !proven();
-  }
+  bool goOn() const { return inTime() && !proven(); }
   /// Searches the prefixes of some orders.
   void tryOrders(ArrayRef<std::vector<unsigned>> orders);
 
@@ -151,13 +153,15 @@ void Solver::searchOrders() {
       offer(std::move(alone));
   }
   // Each rule of topologicalOrder once without and some times with random ties.
-  constexpr unsigned orders = 24;
+  // The work of one grows with the square of the units.
+  const unsigned orders = std::clamp<size_t>(40000 / units.size(), 6, 24);
   for (unsigned index = 0; index < orders && goOn(); ++index)
     tryOrders({topologicalOrder(units, index, options.seed)});
 }
 
 void Solver::improveOrders() {
-  constexpr unsigned rounds = 60, blurredOrders = 3;
+  constexpr unsigned blurredOrders = 3;
+  const unsigned rounds = std::clamp<size_t>(40000 / units.size(), 4, 60);
   for (unsigned round = 0; round < rounds && goOn(); ++round) {
     if (!best.found()) {
       tryOrders({topologicalOrder(units, 24 + round, options.seed)});
@@ -207,14 +211,20 @@ public:
              Deadline deadline)
       : problem(problem), options(options), deadline(deadline) {}
 
-  /// Returns true when the pass decided everything.
-  bool pass(bool mergeMemory);
+  // Each returns true when it decided everything.
+  bool decideMerged();
+  bool decideChained();
+  bool decideSeparate();
   /// Notes, and the reason where there is no placement.
   void explain();
 
   Placement placement;
 
 private:
+  Units contracted(bool mergeMemory) const {
+    return contract(problem, PlacementMode::Contiguous, mergeMemory);
+  }
+  bool decide(const Units &units, const Units &relaxed);
   /// Places by memory alone; true: there is no placement, or the solver of
   /// the times has one now.
   bool placeByMemory(const Units &units, const Units &relaxed,
@@ -232,8 +242,23 @@ private:
 
 } // namespace
 
-bool Contiguous::pass(bool mergeMemory) {
-  const Units units = contract(problem, PlacementMode::Contiguous, mergeMemory);
+bool Contiguous::decideMerged() {
+  const Units units = contracted(/*mergeMemory=*/true);
+  return decide(units, relaxMemory(units)) ||
+         units.memoryBytes == units.leastMemoryBytes;
+}
+
+bool Contiguous::decideChained() {
+  const LeafChains chains = chainLeaves(contracted(/*mergeMemory=*/false));
+  return chains.any && decide(chains.restricted, chains.relaxed);
+}
+
+bool Contiguous::decideSeparate() {
+  const Units units = contracted(/*mergeMemory=*/false);
+  return decide(units, units);
+}
+
+bool Contiguous::decide(const Units &units, const Units &relaxed) {
   for (unsigned node = 0; node < problem.nodes.size(); ++node)
     if (unsigned unit = units.unitOfNode[node];
         unit < units.size() && units.supported[unit] == 0) {
@@ -241,15 +266,15 @@ bool Contiguous::pass(bool mergeMemory) {
              " with the nodes that must share its device");
       return true;
     }
-  const Units relaxed = relaxMemory(units);
-
   Solver solver(units, relaxed, placement.objective, options, deadline);
   solver.lowerBound = std::max(solver.lowerBound, placement.lowerBound);
   solver.searchOrders();
   // Bounds the memory of the search too.
   const size_t states = size_t(1) << 25;
-  std::optional<Ideals> ideals = allIdeals(
-      units, std::min<size_t>(options.idealLimit, states / stateCount(units)));
+  std::optional<Ideals> ideals;
+  if (solver.inTime())
+    ideals = allIdeals(units, std::min<size_t>(options.idealLimit,
+                                               states / stateCount(units)));
   tooManyIdeals = !ideals;
   if (solver.best.load == infinity &&
       !placeByMemory(units, relaxed, ideals ? &*ideals : nullptr, solver))
@@ -264,7 +289,7 @@ bool Contiguous::pass(bool mergeMemory) {
     setDevices(problem, toDevices(problem, units, solver.best), placement);
   if (solver.completed) // up to the rounding of sums
     placement.lowerBound = placement.objective;
-  return solver.completed || relaxed.memoryBytes == units.memoryBytes;
+  return solver.completed;
 }
 
 bool Contiguous::placeByMemory(const Units &units, const Units &relaxed,
@@ -309,7 +334,9 @@ bool Contiguous::placeByMemory(const Units &units, const Units &relaxed,
 void Contiguous::explain() {
   const bool late = std::chrono::steady_clock::now() >= deadline;
   std::string limit =
-      late ? formatv("the time limit of {0} s", options.timeLimitSeconds).str()
+      late ? formatv("the time limit of {0} s",
+                     json::Value(options.timeLimitSeconds))
+                 .str()
            : formatv("more than {0} ideals", options.idealLimit).str();
   if (placement.status == Placement::Status::NotFound)
     placement.reason =
@@ -323,8 +350,8 @@ void Contiguous::explain() {
 Placement placeContiguous(const PlacementProblem &problem,
                           const PlacementOptions &options, Deadline deadline) {
   Contiguous search(problem, options, deadline);
-  if (!search.pass(/*mergeMemory=*/true))
-    search.pass(/*mergeMemory=*/false);
+  if (!search.decideMerged() && !search.decideChained())
+    search.decideSeparate();
   Placement &placement = search.placement;
   placement.lowerBound = std::min(placement.lowerBound, placement.objective);
   search.explain();

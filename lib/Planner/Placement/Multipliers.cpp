@@ -16,7 +16,9 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 double Multipliers::price(const Units &units, unsigned unit) const {
   double least = infinity;
   for (unsigned t = 0; t < units.classes.size(); ++t)
-    if (units.supported[unit] >> t & 1)
+    // Alone on a device of the class it must fit.
+    if ((units.supported[unit] >> t & 1) &&
+        units.memoryBytes[unit] <= units.classes[t].memoryBytes)
       least = std::min(least, time[t] * units.seconds[t][unit] +
                                   memory[t] * units.memoryBytes[unit]);
   if (units.looseMemoryBytes.empty())
