@@ -266,15 +266,16 @@ TEST(Piper, SmallestMemoryIsJustEnough) {
     Problem problem = randomProblem(seed, 5);
     if (findPlan(problem, {}).found())
       continue;
-    const std::optional<double> enough = smallestMemory(problem, {});
+    const std::optional<MemoryNeed> enough = smallestMemory(problem, {});
     Problem roomy = problem;
-    roomy.memoryBytes = enough.value_or(1e9);
+    roomy.memoryBytes = enough ? enough->bytes : 1e9;
     EXPECT_EQ(Judge{roomy}.optimum() < infinity, enough.has_value());
     if (!enough)
       continue;
     ++found;
     // All figures are whole numbers.
-    roomy.memoryBytes = *enough - 1;
+    EXPECT_TRUE(enough->least);
+    roomy.memoryBytes = enough->bytes - 1;
     EXPECT_EQ(Judge{roomy}.optimum(), infinity);
   }
   EXPECT_GT(found, 50u);

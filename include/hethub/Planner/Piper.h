@@ -105,10 +105,16 @@ llvm::Error evaluate(const Problem &problem, std::vector<Stage> &stages);
 /// Of a verified problem.
 Plan findPlan(const Problem &problem, const Options &options);
 
-/// Of a problem without a plan: bytes of memory with which a device would do,
-/// at most a millionth more than the least. Nothing when no memory helps or the
-/// answer was not found (ideals, time).
-std::optional<double> smallestMemory(Problem problem, const Options &options);
+struct MemoryNeed {
+  double bytes; ///< Of one device: a plan fits.
+  /// No plan fits in a millionth less. false: the search ended early.
+  bool least;
+};
+
+/// Of a problem without a plan. Nothing when no memory helps, or when it is not
+/// known whether it does.
+std::optional<MemoryNeed> smallestMemory(Problem problem,
+                                         const Options &options);
 
 /// The authors' JSON format.
 llvm::Expected<Problem> parseProblem(llvm::StringRef text,

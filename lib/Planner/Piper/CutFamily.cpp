@@ -1,14 +1,29 @@
 #include "CutFamily.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace llvm;
 
 namespace hethub::planner::piper {
 
-/// Ideals of one family: pairs of them are looked at.
-static constexpr unsigned familySize = 4000;
+/// Pairs of ideals are looked at, and between two there are up to all layers:
+/// limits on ideals^2 x layers.
+static constexpr double allWork = 1e11, familyWork = 5e9;
 static constexpr unsigned mostOrders = 16;
+/// Prefixes that differ from a boundary of the plan by up to this many layers
+/// are always in.
+static constexpr unsigned vicinity = 8;
+
+std::optional<Ideals> cutIdeals(const Problem &problem,
+                                const Options &options) {
+  std::vector<Ideals::Edge> edges;
+  for (const Edge &edge : problem.edges)
+    edges.push_back({edge.source, edge.target});
+  const double most = std::sqrt(allWork / problem.layers.size());
+  return Ideals::enumerate(problem.layers.size(), edges,
+                           std::min<double>(options.idealLimit, most));
+}
 
 CutFamily::CutFamily(const Problem &problem, uint64_t seed)
     : layerCount(problem.layers.size()), targets(layerCount),
@@ -52,8 +67,10 @@ std::vector<unsigned> CutFamily::order(ArrayRef<unsigned> region, Rule rule) {
 Ideals CutFamily::draw(ArrayRef<Stage> plan) {
   std::vector<std::vector<uint64_t>> sets;
   const unsigned stride = (layerCount + 63) / 64;
-  const unsigned orders =
-      std::clamp(familySize / (layerCount + 1), 1u, mostOrders);
+  const unsigned most = std::sqrt(familyWork / layerCount);
+  const unsigned orders = std::clamp(most / (layerCount + 1), 1u, mostOrders);
+  // Of a long order only every so many prefixes.
+  const unsigned distance = layerCount / most + 1;
   for (unsigned number = 0; number < orders; ++number) {
     std::vector<unsigned> region(layerCount, 0);
     unsigned regions = 0;
@@ -66,10 +83,19 @@ Ideals CutFamily::draw(ArrayRef<Stage> plan) {
     }
     // Of the first family each rule has its turn.
     const Rule rule = Rule(plan.empty() && number < 3 ? number : random() % 4);
+    const std::vector<unsigned> layers = order(region, rule);
+    std::vector<bool> near(layerCount, distance == 1);
+    for (unsigned at = 1; at < layerCount; ++at)
+      if (region[layers[at]] != region[layers[at - 1]])
+        for (unsigned other = std::max(at, vicinity) - vicinity;
+             other < std::min(at + vicinity, layerCount); ++other)
+          near[other] = true;
+    const unsigned offset = random() % distance;
     std::vector<uint64_t> set(stride, 0);
-    for (unsigned layer : order(region, rule)) {
-      set[layer / 64] |= uint64_t(1) << (layer % 64);
-      sets.push_back(set);
+    for (unsigned at = 0; at < layerCount; ++at) {
+      set[layers[at] / 64] |= uint64_t(1) << (layers[at] % 64);
+      if (near[at] || at % distance == offset)
+        sets.push_back(set);
     }
   }
   return Ideals::of(layerCount, std::move(sets));

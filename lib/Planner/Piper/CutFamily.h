@@ -11,6 +11,10 @@
 
 namespace hethub::planner::piper {
 
+/// All ideals; nothing when there are more than the options allow, or more than
+/// a search among them could look at in a minute or so.
+std::optional<Ideals> cutIdeals(const Problem &problem, const Options &options);
+
 class CutFamily {
 public:
   CutFamily(const Problem &problem, uint64_t seed);

@@ -14,9 +14,9 @@ using Clock = SuffixTable::Clock;
 
 /// Families in a row without a better plan that end the search.
 static constexpr unsigned patience = 8;
-/// Above this number of ideals a good plan is first looked for in families, so
-/// that little more than its proof is left to do with all ideals.
-static constexpr unsigned familiesFirst = 3000;
+/// Above this number of ideals x layers a good plan is first looked for in
+/// families, so that little more than its proof is left to do with all ideals.
+static constexpr unsigned familiesFirst = 200000;
 
 static void searchFamilies(const Problem &problem, const Options &options,
                            SuffixTable::Deadline deadline, Plan &plan) {
@@ -40,21 +40,15 @@ Plan findPlan(const Problem &problem, const Options &options) {
   if (plan.infeasible())
     return plan;
 
-  std::vector<Ideals::Edge> edges;
-  for (const Edge &edge : problem.edges)
-    edges.push_back({edge.source, edge.target});
-  const std::optional<Ideals> all =
-      Ideals::enumerate(problem.layers.size(), edges, options.idealLimit);
-  if (!all || all->size() > familiesFirst)
+  const std::optional<Ideals> all = cutIdeals(problem, options);
+  if (!all || all->size() * problem.layers.size() > familiesFirst)
     searchFamilies(problem, options, deadline, plan);
   if (all)
     plan.lowerBound =
         searchBound(problem, *all, plan.lowerBound, deadline, plan);
   else
-    plan.notes.push_back("the graph has more than " +
-                         std::to_string(options.idealLimit) +
-                         " ideals: cuts were searched along some "
-                         "topological orders");
+    plan.notes.push_back("the graph has too many ideals: cuts were searched "
+                         "along some topological orders");
   if (deadline && Clock::now() >= *deadline)
     plan.notes.push_back("the time limit ended the search");
   else if (all && !plan.infeasible() && plan.lowerBound < plan.secondsPerSample)

@@ -182,18 +182,25 @@ void SuffixTable::extend(unsigned inner, unsigned outer, unsigned degreeIndex) {
 SuffixTable::Verdict SuffixTable::fill(double newBound, Deadline deadline) {
   bound = newBound;
   undecided = false;
+  auto late = [&] { return deadline && Clock::now() >= *deadline; };
   fronts.assign(ideals.size(), {});
   fronts.back().push_back({0, 0, 0, 0, 0, 0});
   reached = {{ideals.size() - 1, totalSums.back().seconds, 0, 0}};
   for (unsigned inner = ideals.size() - 1; inner-- > 0;) {
-    if (deadline && Clock::now() >= *deadline)
-      return Verdict::Unknown;
     if (devicesNeeded(inner, 1) >= deviceLimit && inner != 0)
       continue;
-    for (const Reached &outer : llvm::reverse(reached))
-      if (promising(inner, outer) && ideals.isSubset(inner, outer.ideal))
-        for (unsigned degree = 0; degree < degreeSums.size(); ++degree)
-          extend(inner, outer.ideal, degree);
+    if (late())
+      return Verdict::Unknown;
+    unsigned extended = 0;
+    // Short stages first: they lead to the pairs that spare most others.
+    for (const Reached &outer : llvm::reverse(reached)) {
+      if (!promising(inner, outer) || !ideals.isSubset(inner, outer.ideal))
+        continue;
+      if (extended++ % 64 == 63 && late())
+        return Verdict::Unknown;
+      for (unsigned degree = 0; degree < degreeSums.size(); ++degree)
+        extend(inner, outer.ideal, degree);
+    }
     if (!fronts[inner].empty())
       reached.push_back({inner, totalSums[inner].seconds,
                          fronts[inner].front().dataDegrees,
