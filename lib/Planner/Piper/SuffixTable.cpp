@@ -20,10 +20,14 @@ SuffixTable::Deadline SuffixTable::after(double seconds) {
 
 SuffixTable::SuffixTable(const Problem &problem, const Ideals &ideals)
     : problem(problem), ideals(ideals), costs(problem) {
-  for (unsigned d = 1; d <= std::min(problem.devices, problem.microbatches);
-       ++d)
-    if (problem.microbatches % d == 0)
-      dataDegrees.push_back(d);
+  const unsigned batch = problem.microbatches;
+  for (unsigned d = 1; uint64_t(d) * d <= batch; ++d)
+    if (batch % d == 0)
+      for (unsigned divisor : {d, batch / d})
+        if (divisor <= problem.devices)
+          dataDegrees.push_back(divisor);
+  llvm::sort(dataDegrees);
+  dataDegrees.erase(llvm::unique(dataDegrees), dataDegrees.end());
 
   // The data degrees add up to no more than the microbatches.
   const uint64_t widest =
