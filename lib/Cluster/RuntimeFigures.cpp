@@ -1,8 +1,8 @@
-// The "runtime" part of profile.json:
+// What profile.json says beside the times of operations:
 //
+//   "library_bytes": 150000000,
 //   "runtime": {"microbatch_s": 2e-6, "send_s": 3e-5, "send_s_per_byte": 3e-10,
 //               "receive_s": 1e-5, "receive_s_per_byte": 0,
-//               "resident_bytes": 122000000,
 //               "latency_s": 7e-5, "bytes_per_s": 2.4e9}
 //
 // The last two are those of a whole message between two processes of the
@@ -27,7 +27,22 @@ struct Measured {
 };
 } // namespace
 
-static Expected<std::optional<Measured>> readMeasured(StringRef path) {
+/// A figure that may be left out; what is wrong with it, or "".
+static std::string readFigure(const json::Object &fields, StringRef name,
+                              double &figure) {
+  const json::Value *value = fields.get(name);
+  if (!value)
+    return "";
+  std::optional<double> number = value->getAsNumber();
+  if (!number || !std::isfinite(*number) || *number < 0)
+    return ("'" + name + "' must be a number of at least 0, got: " +
+            formatv("{0}", *value).str())
+        .str();
+  figure = *number;
+  return "";
+}
+
+static Expected<Measured> readMeasured(StringRef path) {
   auto fail = [&](const Twine &message) {
     return createStringError(inconvertibleErrorCode(), path + ": " + message);
   };
@@ -37,55 +52,50 @@ static Expected<std::optional<Measured>> readMeasured(StringRef path) {
   Expected<json::Value> root = json::parse((*buffer)->getBuffer());
   if (!root)
     return fail("a profile must be JSON: " + toString(root.takeError()));
+  Measured measured;
   const json::Object *object = root->getAsObject();
-  const json::Value *runtime = object ? object->get("runtime") : nullptr;
+  if (!object)
+    return fail("a profile must be an object of seconds by signature");
+  double library = 0;
+  if (std::string wrong = readFigure(*object, "library_bytes", library);
+      !wrong.empty())
+    return fail(wrong);
+  measured.figures.libraryBytes = int64_t(library);
+  const json::Value *runtime = object->get("runtime");
   if (!runtime)
-    return std::nullopt;
+    return measured;
   const json::Object *fields = runtime->getAsObject();
   if (!fields)
     return fail("'runtime' must be an object of figures");
-  Measured measured;
-  double resident = 0;
   for (auto [name, figure] :
        {std::pair("microbatch_s", &measured.figures.microbatch),
         std::pair("send_s", &measured.figures.send),
         std::pair("send_s_per_byte", &measured.figures.sendPerByte),
         std::pair("receive_s", &measured.figures.receive),
         std::pair("receive_s_per_byte", &measured.figures.receivePerByte),
-        std::pair("resident_bytes", &resident),
         std::pair("latency_s", &measured.latency),
-        std::pair("bytes_per_s", &measured.bytesPerSecond)}) {
-    const json::Value *value = fields->get(name);
-    if (!value)
-      continue;
-    std::optional<double> number = value->getAsNumber();
-    if (!number || !std::isfinite(*number) || *number < 0)
-      return fail(Twine("'runtime': ") + name +
-                  " must be a number of at least 0, got: " +
-                  formatv("{0}", *value).str());
-    *figure = *number;
-  }
-  measured.figures.residentBytes = int64_t(resident);
+        std::pair("bytes_per_s", &measured.bytesPerSecond)})
+    if (std::string wrong = readFigure(*fields, name, *figure); !wrong.empty())
+      return fail("'runtime': " + wrong);
   return measured;
 }
 
 Error readRuntimeFigures(Cluster &cluster) {
-  std::vector<std::optional<Measured>> measured(cluster.types.size());
+  std::vector<Measured> measured(cluster.types.size());
   for (size_t index = 0; index < cluster.types.size(); ++index) {
     DeviceType &type = cluster.types[index];
     if (type.profile.empty())
       continue;
-    Expected<std::optional<Measured>> read = readMeasured(type.profile);
+    Expected<Measured> read = readMeasured(type.profile);
     if (!read)
       return read.takeError();
     measured[index] = *read;
-    if (*read)
-      type.runtime = (*read)->figures;
+    type.runtime = read->figures;
   }
   auto onThisMachine = [&](unsigned index) {
     return cluster.types[index].kind == "cpu" &&
-           cluster.types[index].nodes == 1 && measured[index] &&
-           measured[index]->bytesPerSecond > 0;
+           cluster.types[index].nodes == 1 &&
+           measured[index].bytesPerSecond > 0;
   };
   for (unsigned a = 0; a < cluster.types.size(); ++a)
     for (unsigned b = a; b < cluster.types.size(); ++b) {
@@ -93,9 +103,9 @@ Error readRuntimeFigures(Cluster &cluster) {
       if (link.stated || link.emulated || !onThisMachine(a) ||
           !onThisMachine(b))
         continue;
-      link.latency = std::max(measured[a]->latency, measured[b]->latency);
+      link.latency = std::max(measured[a].latency, measured[b].latency);
       link.bandwidth =
-          std::min(measured[a]->bytesPerSecond, measured[b]->bytesPerSecond);
+          std::min(measured[a].bytesPerSecond, measured[b].bytesPerSecond);
       cluster.setLink(a, b, link);
     }
   return Error::success();

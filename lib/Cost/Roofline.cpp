@@ -9,7 +9,7 @@ using llvm::StringRef;
 
 namespace {
 struct Efficiency {
-  double flops, bandwidth;
+  double flops, bandwidth, halfFlops, halfBytes;
 };
 } // namespace
 
@@ -20,14 +20,14 @@ static Efficiency efficiencyOf(StringRef kind, OpClass opClass) {
     Efficiency efficiency;
   };
   static const Row rows[] = {
-#define EFFICIENCY(kind, opClass, flops, bandwidth)                            \
-  {kind, OpClass::opClass, {flops, bandwidth}},
+#define EFFICIENCY(kind, opClass, flops, bandwidth, halfFlops, halfBytes)      \
+  {kind, OpClass::opClass, {flops, bandwidth, halfFlops, halfBytes}},
 #include "Efficiency.def"
   };
   for (const Row &row : rows)
     if (row.opClass == opClass && (row.kind == kind || row.kind == "*"))
       return row.efficiency;
-  return {1, 1};
+  return {1, 1, 0, 0};
 }
 
 static bool usesMatrixUnits(OpClass opClass) {
@@ -69,24 +69,34 @@ static double peakOf(const cluster::DeviceType &type, StringRef dtype,
   return vector > 0 ? vector : type.peakFor(dtype);
 }
 
+RooflineTerms cost::rooflineTerms(const hh::OpWork &work, StringRef dtype,
+                                  const cluster::DeviceType &type) {
+  return {work.forwardFlops, peakOf(type, dtype, work.opClass),
+          double(work.movedBytes),
+          type.memoryBandwidth * cacheSpeedup(type, work.movedBytes)};
+}
+
 Times cost::rooflineTimes(const hh::OpWork &work, StringRef dtype,
                           const cluster::DeviceType &type) {
   if (work.opClass == OpClass::View)
     return {};
   Efficiency efficiency = efficiencyOf(type.kind, work.opClass);
-  double peak = peakOf(type, dtype, work.opClass) * efficiency.flops;
-  double bandwidth = type.memoryBandwidth * efficiency.bandwidth *
-                     cacheSpeedup(type, work.movedBytes);
+  RooflineTerms terms = rooflineTerms(work, dtype, type);
+  // A share that grows with the work, e w / (w + half), makes w + half of it.
   auto seconds = [&](double flops, double bytes) {
-    return type.launchOverhead + std::max(flops / peak, bytes / bandwidth);
+    return type.launchOverhead +
+           std::max((flops + (flops > 0 ? efficiency.halfFlops : 0)) /
+                        (terms.peak * efficiency.flops),
+                    (bytes + (bytes > 0 ? efficiency.halfBytes : 0)) /
+                        (terms.bandwidth * efficiency.bandwidth));
   };
   Times times;
-  times.forward = seconds(work.forwardFlops, work.movedBytes);
+  times.forward = seconds(terms.flops, terms.bytes);
   // An operation without floats has no backward part at all.
   if (work.backwardFlops > 0 || work.opClass == OpClass::Gather ||
       work.opClass == OpClass::Elementwise)
-    times.backward = seconds(
-        work.backwardFlops, work.movedBytes * backwardBytesRatio(work.opClass));
+    times.backward = seconds(work.backwardFlops,
+                             terms.bytes * backwardBytesRatio(work.opClass));
   return times;
 }
 

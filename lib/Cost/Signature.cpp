@@ -122,6 +122,31 @@ std::string cost::signatureOf(Operation *op) {
   return text;
 }
 
+StringRef cost::computedType(Operation *op) {
+  auto nameOf = [](Type type) -> StringRef {
+    auto shaped = dyn_cast<ShapedType>(type);
+    Type element = shaped ? shaped.getElementType() : Type();
+    if (!element)
+      return "";
+    if (element.isF16())
+      return "float16";
+    if (element.isBF16())
+      return "bfloat16";
+    if (element.isF64())
+      return "float64";
+    if (element.isInteger(8))
+      return "int8";
+    return isa<FloatType>(element) ? "float32" : "";
+  };
+  for (Value operand : op->getOperands())
+    if (StringRef name = nameOf(operand.getType()); !name.empty())
+      return name;
+  for (Value result : op->getResults())
+    if (StringRef name = nameOf(result.getType()); !name.empty())
+      return name;
+  return "float32";
+}
+
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//

@@ -53,7 +53,7 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"memory_limit_bytes", stage.memoryLimit},
                      {"live_bytes", liveBytes(graph, stage.nodes)},
                      {"library_bytes",
-                      cluster.types[stage.deviceType].runtime.residentBytes},
+                      cluster.types[stage.deviceType].runtime.libraryBytes},
                      {"nodes", std::move(nodes)}});
   }
   for (const Message &message : plan.messages) {

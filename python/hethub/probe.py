@@ -50,7 +50,6 @@ class Probe:
     step: float  # seconds of a step: all messages
     send: float  # seconds of handing one over
     beside: float  # seconds of rank 0 for each microbatch beside that
-    resident: int  # bytes that a rank holds
 
 
 def probe(size: int, microbatches: int) -> Probe:
@@ -65,7 +64,6 @@ def probe(size: int, microbatches: int) -> Probe:
         step=statistics.median(step_seconds(stats)[WARM_UP:]),
         send=sender["send_s"] / messages,
         beside=max(0.0, sum(end - begin for begin, end in spans) - sender["send_s"]) / messages,
-        resident=min(rank["max_rss_bytes"] for rank in stats),
     )
 
 
@@ -87,15 +85,13 @@ def runtime_figures(turns: int = 3) -> dict[str, float]:
     microbatch_s                 seconds of a stage for each microbatch beside its operations
     send_s, send_s_per_byte      for which a message keeps its sender from computing
     latency_s, bytes_per_s       of a whole message, its sending included
-    resident_bytes               of a process before weights and activations: libraries
     """
-    steps, sends, beside, resident = [], [], [], []
+    steps, sends, beside = [], [], []
     for size in SIZES:
         found = [probe(size, 1) for _ in range(turns)]
         steps.append(statistics.median(each.step for each in found))
         sends.append(statistics.median(each.send for each in found))
         beside.append(statistics.median(each.beside for each in found))
-        resident += [each.resident for each in found if size == 0]
     send, send_per_byte = line(SIZES, sends)
     latency, per_byte = line(SIZES, steps)
     return {
@@ -104,5 +100,4 @@ def runtime_figures(turns: int = 3) -> dict[str, float]:
         "send_s_per_byte": send_per_byte,
         "latency_s": latency,
         "bytes_per_s": 1 / max(per_byte, 1e-12),
-        "resident_bytes": int(statistics.median(resident)),
     }

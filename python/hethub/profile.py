@@ -53,13 +53,18 @@ def profile(
         if inputs is not None:
             arguments.append(f"--inputs={inputs}")
         tools.run("hh-run", arguments)
+        measured = json.loads(times.read_text())
+        # What the process held beside what the plan of this one stage counts.
+        [stage] = json.loads((folder / "plan.json").read_text())["stages"]
+        counted = stage["parameter_bytes"] + max(stage["live_bytes"], stage["workspace_bytes"])
         content = {
             "device": "cpu",
             "machine": processor(),
             "threads": 1,
             "repeats": repeats,
             **({"runtime": runtime_figures()} if runtime else {}),
-            **json.loads(times.read_text()),
+            "library_bytes": max(0, measured["process_bytes"] - counted),
+            **measured,
         }
         file.write_text(json.dumps(content, indent=1) + "\n")
     return content

@@ -8,10 +8,14 @@
 //   hh-translate --emit-cpp lowered.mlir [--stage k]
 //   hh-translate --emit-program lowered.mlir [--stage k]
 //     a stage as C++, or as the text of its program file
+//   hh-translate --profile-work profile.json
+//     FLOPs, bytes and seconds of the operations of a profile of this machine,
+//     as JSON
 //===----------------------------------------------------------------------===//
 
 #include "EmitStage.h"
 
+#include "hethub/Cost/ProfileWork.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
@@ -27,6 +31,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -51,6 +56,11 @@ static cl::opt<std::string> programPath(
     "emit-program",
     cl::desc("Write a stage of this lowered module as program-file text"),
     cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    profilePath("profile-work",
+                cl::desc("Describe the work of the operations of this profile "
+                         "as JSON"),
+                cl::value_desc("file"), cl::cat(category));
 static cl::opt<unsigned> stage("stage", cl::desc("Which stage to write"),
                                cl::value_desc("k"), cl::cat(category));
 static cl::list<std::string>
@@ -202,6 +212,30 @@ static int emit(MLIRContext &context) {
   return 0;
 }
 
+static int describeProfile(MLIRContext &context) {
+  llvm::Expected<hethub::cost::Profile> profile =
+      hethub::cost::readProfile(profilePath);
+  if (!profile) {
+    llvm::errs() << "error: " << llvm::toString(profile.takeError()) << "\n";
+    return 1;
+  }
+  std::string error;
+  auto output = openOutputFile(outputPath, &error);
+  if (!output) {
+    llvm::errs() << "error: " << error << "\n";
+    return 1;
+  }
+  // With the figures that a cluster file takes where it says nothing.
+  hethub::cluster::Cluster host = llvm::cantFail(hethub::cluster::parseCluster(
+      "devices:\n  - {name: cpu, kind: cpu}\n", "cpu"));
+  hethub::cluster::measureMissingFigures(host);
+  output->os() << llvm::formatv(
+      "{0:2}\n",
+      hethub::cost::profileWork(*profile, host.types.front(), &context));
+  output->keep();
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
@@ -216,12 +250,14 @@ int main(int argc, char **argv) {
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
   int given = !modelPath.empty() + !listPath.empty() + !cppPath.empty() +
-              !programPath.empty();
+              !programPath.empty() + !profilePath.empty();
   if (given != 1) {
     llvm::errs() << "error: expected one of --import-onnx, --import-onnx-list, "
-                    "--emit-cpp and --emit-program\n";
+                    "--emit-cpp, --emit-program and --profile-work\n";
     return 1;
   }
+  if (!profilePath.empty())
+    return describeProfile(context);
   if (!cppPath.empty() || !programPath.empty())
     return emit(context);
   return modelPath.empty() ? importList(context) : importOne(context);

@@ -26,7 +26,7 @@ struct RuntimeFigures {
   double sendPerByte = 0;    ///< of each of its bytes.
   double receive = 0;        ///< Of taking one, and
   double receivePerByte = 0; ///< of each of its bytes.
-  int64_t residentBytes = 0; ///< Of a process before weights and values.
+  int64_t libraryBytes = 0;  ///< Of a process beside weights and values.
 };
 
 /// A kind of device and how many of it there are. A figure of 0 is not known

@@ -14,14 +14,22 @@ struct Times {
   double backward = 0;
 };
 
+/// What an operation's time on a device depends on.
+struct RooflineTerms {
+  double flops, peak;      ///< FLOPs; FLOP/s of the units that it uses
+  double bytes, bandwidth; ///< moved; bytes/s where its working set lies
+};
+RooflineTerms rooflineTerms(const hh::OpWork &work, llvm::StringRef dtype,
+                            const cluster::DeviceType &type);
+
 /// Roofline of one operation on a device of `type`, computing in `dtype`
 /// ("float32", ...), without emulated slowdown:
 ///
-///   launch overhead + max(FLOPs / (peak * efficiency), bytes / (bandwidth *
-///   efficiency))
+///   launch overhead + max(FLOPs / (peak * share), bytes / (bandwidth * share))
 ///
-/// The efficiencies stand in lib/Cost/Efficiency.def. Views take no time.
-/// `type` must state a bandwidth and a peak, see `missingFigure`.
+/// A share grows with the work w as e w / (w + half). The table of e and half
+/// is lib/Cost/Efficiency.def. Views take no time. `type` must state a
+/// bandwidth and a peak, see `missingFigure`.
 Times rooflineTimes(const hh::OpWork &work, llvm::StringRef dtype,
                     const cluster::DeviceType &type);
 

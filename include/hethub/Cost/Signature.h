@@ -22,6 +22,10 @@ namespace hethub::cost {
 /// are `none`. Sub-graphs come in as a hash of the signatures inside.
 std::string signatureOf(mlir::Operation *op);
 
+/// The type that the operation computes in, by its name in cluster files:
+/// "float32", "int8", ...
+llvm::StringRef computedType(mlir::Operation *op);
+
 /// A module with one function of one operation of this signature, its operands
 /// being arguments; null where the text is no signature, or one with
 /// sub-graphs. `op` gets the operation.

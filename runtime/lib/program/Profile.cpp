@@ -5,6 +5,7 @@
 #include "hethub/runtime/Error.h"
 #include "run/ComputeSettings.h"
 #include "run/Inputs.h"
+#include "run/Stats.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/full.h>
@@ -139,7 +140,9 @@ std::string hethub::runtime::profileProgram(
          std::max(0.0, median(operation.runs) +
                            beyond * callsOf[&operation] / operation.count)},
         {"count", operation.count}};
-  nlohmann::json result = {
-      {"forward_s", whole}, {"call_s", beyond}, {"ops", std::move(ops)}};
+  nlohmann::json result = {{"forward_s", whole},
+                           {"call_s", beyond},
+                           {"process_bytes", maxResidentBytes()},
+                           {"ops", std::move(ops)}};
   return result.dump(1) + "\n";
 }
