@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .build import build
-from .compile import compile, plan
+from .compile import Search, compile, plan
 from .demo.main import demo
 from .errors import HetHubError
 from .explanation import explanation_lines
@@ -54,6 +54,35 @@ def add_planning(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """What a search may use: hh-compile's options of the same names."""
+    parser.add_argument("--global-batch", type=int, metavar="N", help="samples of a step, cut in microbatches")
+    parser.add_argument(
+        "--replicas", choices=("auto", "off"), default="auto", help="devices that take turns on a stage (auto)"
+    )
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="about how long the search may take (4)")
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """What can be planned, but not run yet."""
+    parser.add_argument("--train", action="store_true", help="plan a training step")
+    parser.add_argument(
+        "--recompute", choices=("auto", "off"), default="auto", help="training: forward passes computed again (auto)"
+    )
+    parser.add_argument("--tensor-parallel", action="store_true", help="devices of a node may share operations")
+
+
+def search_of(arguments: argparse.Namespace) -> Search:
+    study = {} if "train" not in arguments else {"train": arguments.train, "tensor_parallel": arguments.tensor_parallel}
+    return Search(
+        global_batch=arguments.global_batch,
+        replicas=arguments.replicas == "auto",
+        recompute=getattr(arguments, "recompute", "auto") == "auto",
+        time_limit=arguments.time_limit,
+        **study,
+    )
+
+
 def add_dim(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dim",
@@ -81,6 +110,7 @@ def plan_command(arguments: argparse.Namespace) -> None:
             microbatches=arguments.microbatches,
             explain=arguments.explain,
             what_if=arguments.what_if,
+            search=search_of(arguments),
         )
         step.done = f"wrote {arguments.output}"
     print(json.dumps(found, indent=1) if arguments.json else "\n".join([plan_table(found), *explanation_lines(found)]))
@@ -98,6 +128,7 @@ def compile_command(arguments: argparse.Namespace) -> None:
             microbatches=arguments.microbatches,
             emit=arguments.emit.split(","),
             pack_weights=arguments.pack_weights,
+            search=search_of(arguments),
         )
         step.done = f"wrote {arguments.output}"
     found = OutputFolder.read(arguments.output).plan
@@ -171,6 +202,8 @@ def demo_command(arguments: argparse.Namespace) -> None:
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
+    add_search(parser)
+    add_study(parser)
     parser.add_argument("-o", "--output", type=Path, default=Path("plan.json"), help="where the plan goes (plan.json)")
     parser.add_argument(
         "--explain",
@@ -184,6 +217,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 def add_compile(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
+    add_search(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--emit", default="program,cpp", help="what to write: program, cpp (both)")
     parser.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,27 @@ from .folders import new_file, new_folder
 from .launcher import write_launcher
 
 EMITTERS = ("program", "cpp")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a plan is searched for, beside the model and the cluster."""
+
+    train: bool = False  # a training step: planned, not run yet
+    global_batch: int | None = None  # samples of a step
+    replicas: bool = True  # stages may have several
+    recompute: bool = True  # training: stages may compute their forward pass again
+    tensor_parallel: bool = False  # devices of a node may share operations: planned, not run yet
+    time_limit: float | None = None  # seconds, about
+
+    def arguments(self) -> list[str]:
+        arguments = ["--train"] if self.train else []
+        arguments += [] if self.global_batch is None else [f"--global-batch={self.global_batch}"]
+        arguments += [] if self.replicas else ["--replicas=off"]
+        arguments += [] if self.recompute else ["--recompute=off"]
+        arguments += ["--tensor-parallel"] if self.tensor_parallel else []
+        arguments += [] if self.time_limit is None else [f"--time-limit={self.time_limit}"]
+        return arguments
 
 
 def compile_arguments(
@@ -53,6 +75,7 @@ def plan(
     microbatches: int | None = None,
     explain: bool = False,
     what_if: bool = False,
+    search: Search = Search(),
 ) -> dict[str, Any]:
     """Plans a model without compiling it and returns the content of plan.json, which `output` (a file) receives.
 
@@ -61,6 +84,7 @@ def plan(
     `explain` adds why the plan is not better, `what_if` also what one more device of each type would gain.
     """
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    arguments += search.arguments()
     arguments += ["--explain"] if explain else []
     arguments += ["--what-if"] if what_if else []
     with tempfile.TemporaryDirectory(prefix="hethub-plan-") as scratch:
@@ -83,6 +107,7 @@ def compile(
     microbatches: int | None = None,
     emit: Sequence[str] = ("program", "cpp"),
     pack_weights: bool = False,
+    search: Search = Search(),
 ) -> Path:
     """Compiles a model into one program per stage under the folder `output`, and returns that folder.
 
@@ -92,6 +117,7 @@ def compile(
     if unknown or not emit:
         raise HetHubError(f"emit must be among {', '.join(EMITTERS)}, got: {', '.join(unknown) or 'nothing'}")
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    arguments += search.arguments()
     arguments.append(f"--emit={','.join(emit)}")
     if pack_weights:
         arguments.append("--pack-weights")
