@@ -22,7 +22,7 @@ static Error fail(StringRef fileName, const Twine &message) {
 }
 
 /// Longer than any operation lasts, and sums of it are still finite.
-static constexpr double longestSeconds = 1e9;
+static constexpr int64_t longestSeconds = 1'000'000'000;
 
 /// Seconds of a field, nothing where it is left out.
 static Expected<std::optional<double>> readSeconds(const json::Object &entry,
@@ -31,7 +31,7 @@ static Expected<std::optional<double>> readSeconds(const json::Object &entry,
   if (!value || value->kind() == json::Value::Null)
     return std::nullopt;
   std::optional<double> seconds = value->getAsNumber();
-  if (!seconds || !(*seconds >= 0 && *seconds <= longestSeconds))
+  if (!seconds || !(*seconds >= 0 && *seconds <= double(longestSeconds)))
     return createStringError(
         inconvertibleErrorCode(),
         formatv("{0} must be seconds from 0 to {1}, got: {2}", field,

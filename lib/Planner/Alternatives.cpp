@@ -2,8 +2,7 @@
 // device type, or with another type at an end of the pipeline is the best plan
 // of a problem in which just that is asked for.
 #include "Alternatives.h"
-
-#include "hethub/Planner/Planner.h"
+#include "FindPlan.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,6 +18,13 @@ static constexpr uint64_t workShare = 8;
 static Options shorter(Options options) {
   options.workLimit = std::max<uint64_t>(1, options.workLimit / workShare);
   return options;
+}
+
+/// What is missing where no plan exists is no part of an explanation.
+static Expected<Plan> planAgain(const Graph &graph,
+                                const cluster::Cluster &cluster,
+                                const Options &options) {
+  return findPlan(graph, cluster, options, /*explain=*/false);
 }
 
 static bool samePlan(const Plan &a, const Plan &b) {
@@ -75,11 +81,11 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
   counted.maxStages = 0;
   if (stages > 1) {
     counted.exactStages = stages - 1;
-    alternatives.add("one stage fewer", findPlan(graph, cluster, counted));
+    alternatives.add("one stage fewer", planAgain(graph, cluster, counted));
   }
   if (stages < cluster.deviceCount() && stages < graph.nodes.size()) {
     counted.exactStages = stages + 1;
-    alternatives.add("one stage more", findPlan(graph, cluster, counted));
+    alternatives.add("one stage more", planAgain(graph, cluster, counted));
   }
   for (unsigned type = 0; type < used.size(); ++type) {
     cluster::Cluster smaller = cluster;
@@ -87,40 +93,40 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
     if (used[type] > 0 && smaller.deviceCount() >= options.exactStages &&
         smaller.deviceCount() > 0)
       alternatives.add("without device type '" + cluster.types[type].name + "'",
-                       findPlan(graph, smaller, options));
+                       planAgain(graph, smaller, options));
     smaller.types[type].count = used[type] - 1;
     if (used[type] > 1 && smaller.deviceCount() >= options.exactStages)
       alternatives.add("one device of type '" + cluster.types[type].name +
                            "' fewer",
-                       findPlan(graph, smaller, options));
+                       planAgain(graph, smaller, options));
   }
   auto any = [&](auto property) { return llvm::any_of(plan.stages, property); };
   if (any([](const Stage &stage) { return stage.replicas > 1; })) {
     Options changed = options;
     changed.replicas = false;
-    alternatives.add("no replicas", findPlan(graph, cluster, changed));
+    alternatives.add("no replicas", planAgain(graph, cluster, changed));
   }
   if (any([](const Stage &stage) { return stage.recompute; })) {
     Options changed = options;
     changed.recompute = false;
-    alternatives.add("no recomputation", findPlan(graph, cluster, changed));
+    alternatives.add("no recomputation", planAgain(graph, cluster, changed));
   }
   if (any([](const Stage &stage) { return stage.tensorParallel > 1; })) {
     Options changed = options;
     changed.tensorParallel = false;
     alternatives.add("no tensor parallelism",
-                     findPlan(graph, cluster, changed));
+                     planAgain(graph, cluster, changed));
   }
   if (stages > 1 && cluster.types.size() > 1) {
     const unsigned first = plan.stages.front().deviceType,
                    last = plan.stages.back().deviceType;
     alternatives.add("a first stage that is not on '" +
                          cluster.types[first].name + "'",
-                     findPlan(without(graph, 0, first), cluster, options));
+                     planAgain(without(graph, 0, first), cluster, options));
     alternatives.add("a last stage that is not on '" +
                          cluster.types[last].name + "'",
-                     findPlan(without(graph, graph.nodes.size() - 1, last),
-                              cluster, options));
+                     planAgain(without(graph, graph.nodes.size() - 1, last),
+                               cluster, options));
   }
   std::stable_sort(alternatives.found.begin(), alternatives.found.end(),
                    [](const Alternative &a, const Alternative &b) {
@@ -138,7 +144,7 @@ std::vector<OneMore> oneMoreOfEach(const Graph &graph,
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
     cluster::Cluster larger = cluster;
     ++larger.types[type].count;
-    Expected<Plan> better = findPlan(graph, larger, shorter(options));
+    Expected<Plan> better = planAgain(graph, larger, shorter(options));
     // A search that was cut short may miss the plan that needs no new device.
     if (better && better->stepSeconds < plan.stepSeconds)
       found.push_back({type, std::move(*better)});

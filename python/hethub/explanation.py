@@ -89,7 +89,7 @@ def alternative_lines(explanation: Facts) -> list[str]:
     for other in explanation["alternatives"]:
         change = " = ".join(other["changes"])
         if "error" in other:
-            rows.append([change, shorten(other["error"].splitlines()[0], 60), "none", ""])
+            rows.append([change, other["error"].partition(";")[0].partition("\n")[0], "none", ""])
             continue
         gain = percent(other["throughput_gain"], sign=True)
         step = ("" if other["optimal_for_order"] else "at most ") + milliseconds(other["step_seconds"])

@@ -1,6 +1,6 @@
 // RUN: hh-opt %s --hh-load-cluster=cluster=%S/Inputs/profiled.yaml --hh-annotate-cost | FileCheck %s
 // RUN: not hh-opt %s --hh-load-cluster=cluster=%S/Inputs/bad-profile.yaml --hh-annotate-cost 2>&1 | FileCheck %s --check-prefix=BAD
-// BAD: bad-profile.json: 'Relu(4x8xf32) -> (4x8xf32)': forward_s must be seconds from 0 to 1e+09, got: -1
+// BAD: bad-profile.json: 'Relu(4x8xf32) -> (4x8xf32)': forward_s must be seconds from 0 to 1000000000, got: -1
 
 hh.parameter @w : tensor<8x8xf32> from "weights.bin" offset 0 length 256
 hh.parameter @v : tensor<8x16xf32> from "weights.bin" offset 256 length 512

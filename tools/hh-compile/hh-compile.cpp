@@ -216,12 +216,14 @@ static OwningOpRef<ModuleOp> planBestSize(OwningOpRef<ModuleOp> module,
     return module;
   }
   OwningOpRef<ModuleOp> best;
+  CompileOptions bestOptions;
   double least = 0;
   for (unsigned size = 1; size <= largest && globalBatch % size == 0;
        size *= 2) {
     OwningOpRef<ModuleOp> attempt = module->clone();
     CompileOptions sized = options;
     sized.dims.push_back(dim + "=" + std::to_string(size));
+    sized.explain = sized.whatIf = false;
     std::string message;
     {
       // A size that fits nowhere matters only where all do.
@@ -243,9 +245,17 @@ static OwningOpRef<ModuleOp> planBestSize(OwningOpRef<ModuleOp> module,
     if (step && (!best || *step < least)) {
       least = *step;
       best = std::move(attempt);
+      bestOptions = sized;
     }
   }
-  return best;
+  if (!best || !(options.explain || options.whatIf))
+    return best;
+  // Only the size that is taken is explained.
+  bestOptions.explain = options.explain;
+  bestOptions.whatIf = options.whatIf;
+  if (failed(plan(*module, bestOptions, timing)))
+    return nullptr;
+  return module;
 }
 
 /// Stages that programs cannot run yet.
