@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-RANGE_WIDTH = 44
+RANGE_WIDTH = 48
 
 
 def amount(value: float, unit: str, base: int) -> str:
@@ -27,14 +28,19 @@ def percent(share: float, sign: bool = False) -> str:
     return f"{100 * share:+.1f} %" if sign else f"{100 * share:.1f} %"
 
 
+def per_second(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g}" if value < 999.5 else amount(value, "", 1000)
+
+
 def rate(plan: Mapping[str, Any], step_seconds: float) -> str:
     """Microbatches/s, and samples/s where the size of a microbatch is known."""
     if step_seconds <= 0:
         return "no time"
     microbatches = plan.get("microbatches", 1) / step_seconds
     size = plan.get("microbatch_size", 0)
-    samples = f", {amount(microbatches * size, '', 1000)} samples/s" if size else ""
-    return f"{amount(microbatches, '', 1000)} microbatches/s{samples}"
+    samples = f", {per_second(microbatches * size)} samples/s" if size else ""
+    return f"{per_second(microbatches)} microbatches/s{samples}"
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> str:
@@ -62,8 +68,12 @@ def load_of(stage: Mapping[str, Any]) -> float:
 
 
 def shorten(text: str, width: int) -> str:
-    """The end of a long name says more than its begin."""
-    return text if len(text) <= width else "..." + text[len(text) - width + 3 :]
+    """The end of a long name says more than its begin. It starts with a whole part of a dotted one where it can."""
+    if len(text) <= width:
+        return text
+    tail = text[len(text) - width + 3 :]
+    part = re.search(r"[./]", tail[: width // 2])
+    return "..." + (tail[part.end() :] if part else tail)
 
 
 def range_of(stage: Mapping[str, Any]) -> str:
@@ -71,10 +81,11 @@ def range_of(stage: Mapping[str, Any]) -> str:
     first, last = (stage.get(field) or "" for field in ("first", "last"))
     if first == last:
         return shorten(first, RANGE_WIDTH)
-    half = (RANGE_WIDTH - 4) // 2
-    if len(first) + len(last) <= 2 * half:
-        return f"{first} .. {last}"
-    return f"{shorten(first, half)} .. {shorten(last, half)}"
+    room = RANGE_WIDTH - len(" .. ")
+    half = room // 2
+    # A short name leaves its room to the other.
+    first = shorten(first, max(half, room - len(last)))
+    return f"{first} .. {shorten(last, room - len(first))}"
 
 
 def memory_of(stage: Mapping[str, Any]) -> str:
@@ -120,7 +131,7 @@ def figures(plan: Mapping[str, Any]) -> list[str]:
     mix = plan.get("upper_bound_throughput")
     if mix and step:
         reached = plan.get("microbatches", 1) / step / mix
-        lines.append(f"upper bound of the mix: {amount(mix, '', 1000)} microbatches/s, reached: {percent(reached)}")
+        lines.append(f"upper bound of the mix: {per_second(mix)} microbatches/s, reached: {percent(reached)}")
     lines += [f"note: {note}" for note in plan.get("notes", [])]
     return lines
 
