@@ -1,6 +1,7 @@
 // Placements against all placements of small random problems.
 #include "Oracle.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace hethub::planner;
@@ -37,11 +38,7 @@ static double check(const PlacementProblem &problem,
 }
 
 /// The placement is the best one, or the answer is that there is none.
-static void checkExact(unsigned seed, unsigned maxNodes, unsigned maxDevices,
-                       bool training) {
-  SCOPED_TRACE("seed " + std::to_string(seed) + (training ? " training" : ""));
-  PlacementProblem problem =
-      randomPlacement(seed, maxNodes, maxDevices, training);
+static void checkExact(const PlacementProblem &problem) {
   PlacementOptions options;
   Placement placement = place(problem, options);
   const double best = check(problem, options, placement);
@@ -57,7 +54,9 @@ static void checkExact(unsigned seed, unsigned maxNodes, unsigned maxDevices,
 
 TEST(PlacementBruteForce, InferenceIsOptimal) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
-    checkExact(seed, seed % 4 ? 8 : 12, seed % 4 ? 5 : 3, false);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    checkExact(
+        randomPlacement(seed, seed % 4 ? 8 : 12, seed % 4 ? 5 : 3, false));
     if (HasFatalFailure())
       return;
   }
@@ -65,7 +64,36 @@ TEST(PlacementBruteForce, InferenceIsOptimal) {
 
 TEST(PlacementBruteForce, TrainingIsOptimal) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
-    checkExact(seed, 12, seed % 4 ? 3 : 5, true);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    checkExact(randomPlacement(seed, 12, seed % 4 ? 3 : 5, true));
+    if (HasFatalFailure())
+      return;
+  }
+}
+
+/// Ends of the graph that need memory alone, and hardly enough of it: what the
+/// contraction must not simply merge.
+TEST(PlacementBruteForce, LeavesWithMemoryAloneAreOptimal) {
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    PlacementProblem problem = randomPlacement(seed, 10, 3, false);
+    double total = 0;
+    unsigned devices = 0;
+    for (PlacementNode &node : problem.nodes) {
+      const bool leaf = seed % 3 ? node.consumers.empty() : node.color < 0;
+      if (leaf) {
+        node.color = -1;
+        for (double &seconds : node.seconds)
+          seconds = 0;
+        node.memoryBytes = 2;
+      }
+      total += node.memoryBytes;
+    }
+    for (const DeviceClass &deviceClass : problem.classes)
+      devices += deviceClass.count;
+    for (DeviceClass &deviceClass : problem.classes)
+      deviceClass.memoryBytes = std::ceil(total / devices) + seed % 2;
+    checkExact(problem);
     if (HasFatalFailure())
       return;
   }

@@ -54,10 +54,10 @@ std::vector<unsigned> FreePlacer::unitsOf(ArrayRef<Device> devices) const {
     firstOfClass.push_back(first);
     first += rule.count;
   }
-  for (unsigned node = 0; node < devices.size(); ++node)
-    if (unsigned unit = units.unitOfNode[node]; unit < units.size())
-      result[unit] =
-          firstOfClass[devices[node].deviceClass] + devices[node].index;
+  for (unsigned unit = 0; unit < units.size(); ++unit) {
+    const Device &device = devices[units.anchorOfUnit[unit]];
+    result[unit] = firstOfClass[device.deviceClass] + device.index;
+  }
   return result;
 }
 

@@ -36,7 +36,7 @@ Placement placeForLatency(const PlacementProblem &problem,
   const LatencyPlaces places(problem);
   const Units units =
       contract(problem, PlacementMode::Contiguous, /*mergeMemory=*/false,
-               /*dropCostless=*/false);
+               /*mergeCostless=*/false);
   std::vector<unsigned> start(units.size());
   Placement placement;
   if (std::optional<unsigned> pool = poolForAll(problem, places)) {

@@ -22,7 +22,17 @@ public:
   SlicePlan(const PlacementProblem &problem, const Units &units,
             const LatencyPlaces &places,
             ArrayRef<std::vector<unsigned>> nodesOf)
-      : problem(problem), units(units), places(places), nodesOf(nodesOf) {}
+      : problem(problem), units(units), places(places), nodesOf(nodesOf) {
+    for (unsigned place = 0; place < places.calls; ++place)
+      if (place == 0 || places.classOf[place] != places.classOf[place - 1])
+        callClasses.push_back({places.classOf[place], place, 1, 0});
+      else
+        ++callClasses.back().count;
+    for (CallClass &call : callClasses) {
+      call.stride = states;
+      states *= call.count + 1;
+    }
+  }
 
   /// Place of each unit; empty when the calls do not suffice.
   std::vector<unsigned> best(ArrayRef<unsigned> order);
@@ -31,6 +41,10 @@ private:
   struct Step {
     double finish = infinity;
     unsigned begin = 0, place = 0; // of the last slice
+    unsigned before = 0;           // state that it continues
+  };
+  struct CallClass {
+    unsigned deviceClass, firstPlace, count, stride;
   };
   void extend(ArrayRef<unsigned> order, unsigned begin);
 
@@ -38,8 +52,9 @@ private:
   const Units &units;
   const LatencyPlaces &places;
   ArrayRef<std::vector<unsigned>> nodesOf; // of a unit
-  // [units placed][calls used]: the calls are taken in their order.
-  std::vector<std::vector<Step>> steps;
+  std::vector<CallClass> callClasses;
+  unsigned states = 1;
+  std::vector<std::vector<Step>> steps; // [units placed][calls used per class]
 };
 
 class LatencyAnnealing {
@@ -102,22 +117,20 @@ void SlicePlan::extend(ArrayRef<unsigned> order, unsigned begin) {
       if (inside[index] == units.joins[index].units.size())
         cut -= units.joins[index].seconds;
     }
-    for (unsigned used = 0; used < steps[begin].size(); ++used) {
-      const double before = steps[begin][used].finish;
-      if (before == infinity || used >= places.calls)
+    for (const CallClass &call : callClasses) {
+      const ClassRule &rule = units.classes[call.deviceClass];
+      if (!(classes >> call.deviceClass & 1) || memory > rule.memoryBytes)
         continue;
-      // The next call of every class: unused calls may be skipped.
-      for (unsigned place = used; place < places.calls; ++place) {
-        const unsigned t = places.classOf[place];
-        if (place > used && t == places.classOf[place - 1])
+      const double duration =
+          seconds[call.deviceClass] + rule.transferScale * cut;
+      for (unsigned state = 0; state < steps[begin].size(); ++state) {
+        const unsigned used = state / call.stride % (call.count + 1);
+        if (used == call.count)
           continue;
-        if (!(classes >> t & 1) || memory > units.classes[t].memoryBytes)
-          continue;
-        Step &step = steps[end + 1][place + 1];
-        double finish =
-            before + seconds[t] + units.classes[t].transferScale * cut;
+        Step &step = steps[end + 1][state + call.stride];
+        const double finish = steps[begin][state].finish + duration;
         if (finish < step.finish)
-          step = {finish, begin, place};
+          step = {finish, begin, call.firstPlace + used, state};
       }
     }
     // A pooled slice lasts as long as its longest path.
@@ -136,40 +149,34 @@ void SlicePlan::extend(ArrayRef<unsigned> order, unsigned begin) {
       for (unsigned consumer : problem.nodes[node].consumers)
         done[consumer] = std::max(done[consumer], done[node]);
     }
-    for (unsigned used = 0; used < steps[begin].size(); ++used) {
-      Step &step = steps[end + 1][used];
-      double finish = steps[begin][used].finish + pooled;
+    for (unsigned state = 0; state < steps[begin].size(); ++state) {
+      Step &step = steps[end + 1][state];
+      double finish = steps[begin][state].finish + pooled;
       if (finish < step.finish)
-        step = {finish, begin, pool};
+        step = {finish, begin, pool, state};
     }
   }
 }
 
 std::vector<unsigned> SlicePlan::best(ArrayRef<unsigned> order) {
-  steps.assign(order.size() + 1, std::vector<Step>(places.calls + 1));
+  steps.assign(order.size() + 1, std::vector<Step>(states));
   steps[0][0].finish = 0;
   for (unsigned begin = 0; begin < order.size(); ++begin)
     extend(order, begin);
-  unsigned used = 0, at = order.size();
-  for (unsigned candidate = 0; candidate <= places.calls; ++candidate)
-    if (steps[at][candidate].finish < steps[at][used].finish)
-      used = candidate;
-  if (steps[at][used].finish == infinity)
+  unsigned at = order.size();
+  auto last = std::min_element(
+      steps[at].begin(), steps[at].end(),
+      [](const Step &a, const Step &b) { return a.finish < b.finish; });
+  if (last->finish == infinity)
     return {};
+  unsigned state = last - steps[at].begin();
   std::vector<unsigned> placeOf(order.size());
   while (at > 0) {
-    const Step step = steps[at][used];
+    const Step &step = steps[at][state];
     for (unsigned i = step.begin; i < at; ++i)
       placeOf[order[i]] = step.place;
     at = step.begin;
-    if (places.isPool(step.place))
-      continue;
-    // The state before the call may have used any number up to its place.
-    unsigned from = 0;
-    for (unsigned before = 0; before <= step.place; ++before)
-      if (steps[at][before].finish < steps[at][from].finish)
-        from = before;
-    used = from;
+    state = step.before;
   }
   return placeOf;
 }

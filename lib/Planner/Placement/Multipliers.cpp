@@ -21,13 +21,7 @@ double Multipliers::price(const Units &units, unsigned unit) const {
         units.memoryBytes[unit] <= units.classes[t].memoryBytes)
       least = std::min(least, time[t] * units.seconds[t][unit] +
                                   memory[t] * units.memoryBytes[unit]);
-  if (units.looseMemoryBytes.empty())
-    return least;
-  double cheapest = infinity;
-  for (unsigned t = 0; t < units.classes.size(); ++t)
-    if (units.classes[t].count > 0)
-      cheapest = std::min(cheapest, memory[t]);
-  return least + cheapest * units.looseMemoryBytes[unit];
+  return least;
 }
 
 namespace {

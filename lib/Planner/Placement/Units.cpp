@@ -265,7 +265,7 @@ static unsigned endOf(const Units &units, unsigned unit) {
 }
 
 Units contract(const PlacementProblem &problem, PlacementMode mode,
-               bool mergeMemory, bool dropCostless) {
+               bool mergeMemory, bool mergeCostless) {
   std::vector<unsigned> partOf;
   std::vector<bool> joined(problem.nodes.size(), false);
   unsigned count = groupByColor(problem, partOf);
@@ -291,10 +291,11 @@ Units contract(const PlacementProblem &problem, PlacementMode mode,
     std::iota(host.begin(), host.end(), 0);
     std::vector<bool> taken(components, false);
     unsigned left = components;
-    for (unsigned unit = 0; unit < components && left > 1; ++unit) {
+    for (unsigned unit = 0; unit < components && left > 1 && mergeCostless;
+         ++unit) {
       if (taken[unit])
         continue;
-      unsigned target = dropCostless ? endOf(units, unit) : unit;
+      unsigned target = endOf(units, unit);
       if (target == unit)
         target = hostOf(units, unit, mergeMemory);
       if (target == unit || (target < components && host[target] != target))
@@ -305,8 +306,13 @@ Units contract(const PlacementProblem &problem, PlacementMode mode,
       if (target < components)
         taken[target] = true;
     }
-    if (left == components)
+    if (left == components) {
+      units.anchorOfUnit.assign(components, 0);
+      for (unsigned node = 0; node < partOf.size(); ++node)
+        if (!joined[node])
+          units.anchorOfUnit[partOf[node]] = node;
       return units;
+    }
     std::vector<unsigned> dense(components);
     count = 0;
     for (unsigned unit = 0; unit < components; ++unit)
@@ -328,9 +334,6 @@ Units contract(const PlacementProblem &problem, PlacementMode mode,
 Units relaxMemory(const Units &units) {
   Units result = units;
   result.memoryBytes = units.leastMemoryBytes;
-  for (unsigned unit = 0; unit < units.size(); ++unit)
-    result.looseMemoryBytes.push_back(units.memoryBytes[unit] -
-                                      units.leastMemoryBytes[unit]);
   return result;
 }
 
@@ -346,7 +349,6 @@ Units memoryProblem(const Units &units) {
     result.seconds[t] =
         limited ? units.memoryBytes : std::vector<double>(units.size(), 0);
   }
-  result.looseMemoryBytes.clear();
   result.joins.clear();
   result.joinsOf.assign(units.size(), {});
   return result;

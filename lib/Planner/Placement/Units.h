@@ -32,15 +32,16 @@ struct Units {
   /// Without the nodes that joined a unit though they need memory: no placement
   /// needs less in one place (see contract).
   std::vector<double> leastMemoryBytes;
-  /// Further bytes that must be on some device, whichever. Only a relaxation
-  /// has them; else empty.
-  std::vector<double> looseMemoryBytes;
   /// The units are numbered in a topological order of these. Empty lists in
   /// free mode.
   std::vector<std::vector<unsigned>> successors, predecessors;
   std::vector<Join> joins;
   std::vector<std::vector<unsigned>> joinsOf; ///< Of a unit: indices of joins.
   std::vector<unsigned> unitOfNode;           ///< Or one of the two below.
+
+  /// Of a unit: a node that did not join it by step 3 of Units.cpp. A placement
+  /// stays valid and gets no worse when the unit goes where this node is.
+  std::vector<unsigned> anchorOfUnit;
 
   /// A node without any cost that goes where the first (last) stage runs.
   static constexpr unsigned first = ~0u, last = ~0u - 1;
@@ -54,9 +55,9 @@ struct Units {
 /// cost become one unit where no optimum is lost (Units.cpp has the proofs).
 /// With `mergeMemory` nodes with memory but no seconds join too: placements of
 /// the result are placements of the problem, perhaps not the best ones.
-/// Without `dropCostless` no node becomes `first` or `last`.
+/// Without `mergeCostless` units are colour classes and cycles alone.
 Units contract(const PlacementProblem &problem, PlacementMode mode,
-               bool mergeMemory, bool dropCostless = true);
+               bool mergeMemory, bool mergeCostless = true);
 
 /// A relaxation of the problem: the nodes that joined units though they need
 /// memory may be on any device.
