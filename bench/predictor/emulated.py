@@ -16,7 +16,7 @@ WORST = 0.01
 RUN_SECONDS = 4.0
 
 # name, samples in a microbatch, microbatches
-MODELS = [("gpt2.dyn", 8, 4), ("minilm.dyn", 8, 6), ("bert.dyn", 8, 8), ("resnet50.static", None, 6)]
+MODELS = [("gpt2.dyn", 32, 4), ("minilm.dyn", 8, 6), ("bert.dyn", 32, 6), ("resnet50.dyn", 1, 5)]
 # On two cores the busy shares (sum of 1 / slowdown) stay below one, so that nothing waits for a core.
 SLOWDOWNS = {2: {"fast": 4, "slow": 7}, 3: {"fast": 4, "middle": 6, "slow": 9}}
 LINKS = {"quick": "bandwidth: 10 Gbit/s, latency: 50 us", "slow": "bandwidth: 300 Mbit/s, latency: 2 ms"}

@@ -5,6 +5,10 @@
 
 #include <thread>
 
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 using namespace hethub::runtime;
 
 int64_t hethub::runtime::nanosecondsNow() {
@@ -36,6 +40,12 @@ bool hethub::runtime::sleepOut(Clock::time_point begin, double targetS) {
     return false;
   std::this_thread::sleep_until(end);
   return true;
+}
+
+void hethub::runtime::sleepPrecisely() {
+#ifdef __linux__
+  prctl(PR_SET_TIMERSLACK, 1);
+#endif
 }
 
 double hethub::runtime::busyShares(const StageSpec &spec) {

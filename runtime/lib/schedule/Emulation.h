@@ -22,6 +22,10 @@ double emulatedForwardS(const DeviceSpec &device, double measuredS);
 /// compute overran its emulated time.
 bool sleepOut(Clock::time_point begin, double targetS);
 
+/// Lets the calling thread's sleeps end within microseconds of their time; the
+/// kernel's default slack of 50 would add up.
+void sleepPrecisely();
+
 /// Sum of 1 / slowdown over all ranks: the cores that they keep busy. Where it
 /// exceeds the machine's cores, emulated figures mean nothing.
 double busyShares(const StageSpec &spec);

@@ -85,6 +85,8 @@ void Executor::run(const Feed &feed, const Sink &sink,
                      options_.drain ? 1 : options_.repeats);
   int first = 0; // microbatch of this round
   stats.emulated = isEmulated(spec_);
+  if (stats.emulated)
+    sleepPrecisely();
   auto record = [&](Trace::Track track, const std::string &name,
                     Clock::time_point begin, const Step &step, int64_t bytes) {
     int microbatch = first + step.microbatch;
