@@ -133,11 +133,59 @@ private:
 } // namespace
 
 Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
-                         ArrayRef<StageRequest> stages,
-                         const Options &options) {
+/// Whether an operation is `place`, or in that scope or one inside it.
+static bool isAt(const Node &node, StringRef place) {
+  StringRef rest = node.scope;
+  return node.name == place ||
+         (rest.consume_front(place) &&
+          (rest.empty() || rest.front() == '.' || rest.front() == '/'));
+}
+
+/// Lists the nodes of stages that say where they begin.
+static Error listNodes(const Graph &graph,
+                       MutableArrayRef<StageRequest> stages) {
+  auto begins = [](const StageRequest &stage) {
+    return stage.first.has_value();
+  };
+  if (llvm::none_of(stages, begins))
+    return Error::success();
+  auto fail = [](const Twine &message) {
+    return createStringError(inconvertibleErrorCode(), message);
+  };
+  if (!llvm::all_of(stages, begins))
+    return fail("all stages of a plan must list their nodes, or none, got: "
+                "some that do");
+  std::vector<size_t> ends(1, 0); // the begin of the first, then ends
+  for (size_t number = 1; number < stages.size(); ++number) {
+    StringRef first = *stages[number].first;
+    auto found = llvm::find_if(
+        graph.nodes, [&](const Node &node) { return isAt(node, first); });
+    if (found == graph.nodes.end())
+      return fail("stage " + Twine(number) +
+                  ": first must be an operation or a scope of the model, got: "
+                  "'" +
+                  first + "'");
+    ends.push_back(found - graph.nodes.begin());
+    if (ends[number] <= ends[number - 1])
+      return fail("stage " + Twine(number) +
+                  ": a stage must begin behind the begin of the one before it, "
+                  "got: '" +
+                  first + "'");
+  }
+  ends.push_back(graph.nodes.size());
+  for (size_t number = 0; number < stages.size(); ++number)
+    for (size_t node = ends[number]; node < ends[number + 1]; ++node)
+      stages[number].nodes.push_back(graph.nodes[node].name);
+  return Error::success();
+}
+
+                         ArrayRef<StageRequest> given, const Options &options) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
     return error;
   Checker checker(graph, cluster);
+  std::vector<StageRequest> stages(given);
+  if (Error error = listNodes(graph, stages))
+    return error;
   Plan plan = checker.read(stages);
   for (unsigned number = 0; number < stages.size(); ++number)
     if (stages[number].recompute && !options.training)

@@ -30,31 +30,30 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
       first = placeOf(graph.nodes[stage.nodes.front()]);
       last = placeOf(graph.nodes[stage.nodes.back()]);
     }
-    stages.push_back(
-        json::Object{{"device_type", cluster.types[stage.deviceType].name},
-                     {"first", first},
-                     {"last", last},
-                     {"replicas", stage.replicas},
-                     {"tensor_parallel", stage.tensorParallel},
-                     {"recompute", stage.recompute},
-                     {"forward_seconds", stage.forwardSeconds},
-                     {"backward_seconds", stage.backwardSeconds},
-                     {"overhead_seconds",
-                      cluster.types[stage.deviceType].runtime.microbatch},
-                     {"receive_seconds", stage.receiveSeconds},
-                     {"receive_bytes", stage.receiveBytes},
-                     {"all_reduce_seconds", stage.allReduceSeconds},
-                     {"optimizer_seconds", stage.optimizerSeconds},
-                     {"in_flight", stage.inFlight},
-                     {"parameter_bytes", stage.parameterBytes},
-                     {"activation_bytes", stage.activationBytes},
-                     {"workspace_bytes", stage.workspaceBytes},
-                     {"memory_bytes", stage.memoryBytes},
-                     {"memory_limit_bytes", stage.memoryLimit},
-                     {"live_bytes", liveBytes(graph, stage.nodes)},
-                     {"library_bytes",
-                      cluster.types[stage.deviceType].runtime.libraryBytes},
-                     {"nodes", std::move(nodes)}});
+    stages.push_back(json::Object{
+        {"device_type", cluster.types[stage.deviceType].name},
+        {"first", first},
+        {"last", last},
+        {"replicas", stage.replicas},
+        {"tensor_parallel", stage.tensorParallel},
+        {"recompute", stage.recompute},
+        {"forward_seconds", stage.forwardSeconds},
+        {"backward_seconds", stage.backwardSeconds},
+        {"overhead_seconds",
+         cluster.types[stage.deviceType].runtime.microbatch},
+        {"receive_seconds", stage.receiveSeconds},
+        {"receive_bytes", stage.receiveBytes},
+        {"all_reduce_seconds", stage.allReduceSeconds},
+        {"optimizer_seconds", stage.optimizerSeconds},
+        {"in_flight", stage.inFlight},
+        {"parameter_bytes", stage.parameterBytes},
+        {"activation_bytes", stage.activationBytes},
+        {"workspace_bytes", stage.workspaceBytes},
+        {"memory_bytes", stage.memoryBytes},
+        {"memory_limit_bytes", stage.memoryLimit},
+        {"live_bytes", liveBytes(graph, stage.nodes)},
+        {"library_bytes", cluster.types[stage.deviceType].runtime.libraryBytes},
+        {"nodes", std::move(nodes)}});
   }
   for (const Message &message : plan.messages) {
     simulator::Channel channel;
@@ -158,6 +157,17 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
       request.recompute = *flag;
     }
     const json::Array *nodes = stage->getArray("nodes");
+    if (!stage->get("nodes")) {
+      std::optional<StringRef> first = stage->getString("first");
+      if (!first && (index > 0 || stage->get("first")))
+        return fail(where +
+                    ": a stage must have nodes, or first, the scope or name "
+                    "that it begins with, got: " +
+                    valueOf(*stage, "first"));
+      request.first = first.value_or("").str();
+      requests.push_back(std::move(request));
+      continue;
+    }
     if (!nodes)
       return fail(where + ": nodes must be a list of operation names, got: " +
                   valueOf(*stage, "nodes"));

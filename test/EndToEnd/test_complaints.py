@@ -47,6 +47,16 @@ def test_layers_that_do_not_divide_are_all_kept(tmp_path: Path, layers: int, sta
     assert max(counts) == -(-layers // stages)
 
 
+def test_stated_layer_counts(tmp_path: Path, layers: Path) -> None:
+    """One, two and one of the four layers, stated by the operations that the stages begin with."""
+    file = tmp_path / "own.json"
+    stages: list[dict[str, str]] = [{"device_type": "cpu"}]
+    stages += [{"device_type": "cpu", "first": f"add_{layer}"} for layer in (1, 3)]
+    file.write_text(json.dumps({"stages": stages}))
+    plan = hethub.plan(layers, stages=3, plan_file=file)
+    assert [len(stage["nodes"]) for stage in plan["stages"]] == [2, 4, 2]
+
+
 def test_tied_weights_are_held_by_both_stages(tmp_path: Path) -> None:
     """The table is counted once in a stage, however many operations read it, and both stages compute with it."""
     nodes = [

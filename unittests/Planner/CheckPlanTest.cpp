@@ -197,6 +197,45 @@ TEST(CheckPlan, EachMistakeHasItsMessage) {
             "operations 'c' and 'd' must stand in one stage, got: 1 and 2");
 }
 
+StageRequest beginning(std::string type, std::string first) {
+  StageRequest stage;
+  stage.deviceType = std::move(type);
+  stage.first = std::move(first);
+  return stage;
+}
+
+TEST(CheckPlan, StagesMaySayWhereTheyBegin) {
+  Problem problem = diamond();
+  for (unsigned node = 0; node < 4; ++node)
+    problem.graph.nodes[node].scope =
+        (node < 2 ? "layers.1" : "layers.10") + std::string(".mlp");
+  auto sizes = [&](llvm::ArrayRef<StageRequest> stages) {
+    llvm::Expected<Plan> plan =
+        checkPlan(problem.graph, problem.cluster, stages, problem.options);
+    if (!plan)
+      return llvm::toString(plan.takeError());
+    std::string text;
+    for (const Stage &stage : plan->stages)
+      text += std::to_string(stage.nodes.size());
+    return text;
+  };
+  EXPECT_EQ(sizes({beginning("fast", "")}), "4");
+  EXPECT_EQ(sizes({beginning("fast", ""), beginning("slow", "layers.10")}),
+            "22");
+  EXPECT_EQ(sizes({beginning("fast", "a"), beginning("slow", "b"),
+                   beginning("slow", "d")}),
+            "121");
+  EXPECT_EQ(sizes({beginning("fast", ""), beginning("slow", "layers.2")}),
+            "stage 1: first must be an operation or a scope of the model, got: "
+            "'layers.2'");
+  EXPECT_EQ(sizes({beginning("fast", ""), beginning("slow", "layers.1")}),
+            "stage 1: a stage must begin behind the begin of the one before "
+            "it, got: 'layers.1'");
+  EXPECT_EQ(sizes({{"fast", 1, 1, {"a", "b"}}, beginning("slow", "c")}),
+            "all stages of a plan must list their nodes, or none, got: some "
+            "that do");
+}
+
 TEST(CheckPlan, RecomputationIsForTraining) {
   Problem problem = diamond();
   std::vector<StageRequest> stages = {{"fast", 1, 1, {"a", "b", "c", "d"}}};
@@ -245,9 +284,14 @@ TEST(PlanFile, EachMistakeHasItsMessage) {
             "p.json: stage 0 must be an object");
   EXPECT_EQ(messageOf("{\"stages\": [{\"nodes\": []}]}"),
             "p.json: stage 0: device_type must be a string, got: none");
-  EXPECT_EQ(
-      messageOf("{\"stages\": [{\"device_type\": \"a\"}]}"),
-      "p.json: stage 0: nodes must be a list of operation names, got: none");
+  EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\", "
+                      "\"nodes\": \"b\"}]}"),
+            "p.json: stage 0: nodes must be a list of operation names, got: "
+            "\"b\"");
+  EXPECT_EQ(messageOf("{\"stages\": [{\"device_type\": \"a\"}, "
+                      "{\"device_type\": \"a\"}]}"),
+            "p.json: stage 1: a stage must have nodes, or first, the scope or "
+            "name that it begins with, got: none");
   EXPECT_EQ(
       messageOf("{\"stages\": [{\"device_type\": \"a\", \"nodes\": [1]}]}"),
       "p.json: stage 0: nodes must be operation names, got: 1");

@@ -7,6 +7,7 @@
 #include "hethub/Planner/Graph.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,10 @@ struct StageRequest {
   bool recompute = false;
 };
 
+  /// In place of `nodes`: scope or name of the operation that the stage begins
+  /// with; it lasts until the next one begins. The first stage begins with the
+  /// model.
+  std::optional<std::string> first;
 /// Checks a user's stage map and costs it. All that is wrong is reported, one
 /// error a fact (`llvm::joinErrors`): unknown, lost, repeated or backward
 /// nodes, unknown types, empty stages, more devices than there are, too little
