@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -14,9 +15,6 @@ from onnx import TensorProto, helper
 
 from .report import Row
 
-LAYERS, WIDTH, INNER, VOCABULARY = 80, 8192, 28672, 128256
-HEADS, KV_HEADS, HEAD = 64, 8, 128
-BATCH, SEQUENCE = 1, 128
 LIMIT_SECONDS, LIMIT_BYTES = 30.0, 2**30
 ALIGNMENT = 4096
 
@@ -27,6 +25,27 @@ devices:
 links:
   - {between: [new, old], bandwidth: 25 Gbit/s, latency: 30 us, via: host}
 """
+
+
+@dataclass(frozen=True)
+class Llama:
+    """Sizes of a decoder like Llama."""
+
+    layers: int = 80
+    width: int = 8192
+    inner: int = 28672
+    heads: int = 64
+    kv_heads: int = 8
+    vocabulary: int = 128256
+    sequence: int = 128
+    batch: int = 1
+    blocks: int = 1  # of the inner dimension, each with operations of its own
+
+    @property
+    def parameters(self) -> int:
+        head = self.width // self.heads
+        attention = 2 * self.width * self.width + 2 * self.width * self.kv_heads * head
+        return self.layers * (attention + 3 * self.width * self.inner) + 2 * self.vocabulary * self.width
 
 
 class Weights:
@@ -47,8 +66,9 @@ class Weights:
         return name
 
 
-def write_model(folder: Path) -> Path:
+def write_model(folder: Path, model: Llama) -> Path:
     """folder/model.onnx and weights.bin."""
+    width, head, batch, sequence = model.width, model.width // model.heads, model.batch, model.sequence
     weights, nodes = Weights("weights.bin"), []
 
     def node(kind: str, inputs: list[str], result: str, scope: str, **attributes) -> str:
@@ -59,12 +79,12 @@ def write_model(folder: Path) -> Path:
         weights.tensors.append(helper.make_tensor(name, TensorProto.INT64, [len(values)], values))
         return name
 
-    query = constant("shape_query", [BATCH, SEQUENCE, HEADS, HEAD])
-    key = constant("shape_key", [BATCH, SEQUENCE, KV_HEADS, HEAD])
-    merged = constant("shape_merged", [BATCH, SEQUENCE, WIDTH])
-    cosine, sine = (weights.add(f"rotary.{name}", 4096, HEAD // 2) for name in ("cos", "sin"))
-    x = node("Gather", [weights.add("embed_tokens", VOCABULARY, WIDTH), "input_ids"], "embedded", "embed")
-    for layer in range(LAYERS):
+    query = constant("shape_query", [batch, sequence, model.heads, head])
+    key = constant("shape_key", [batch, sequence, model.kv_heads, head])
+    merged = constant("shape_merged", [batch, sequence, width])
+    cosine, sine = (weights.add(f"rotary.{name}", 4096, head // 2) for name in ("cos", "sin"))
+    x = node("Gather", [weights.add("embed_tokens", model.vocabulary, width), "input_ids"], "embedded", "embed")
+    for layer in range(model.layers):
         at = f"layers.{layer}"
 
         def linear(value: str, name: str, rows: int, columns: int, at: str = at) -> str:
@@ -77,25 +97,28 @@ def write_model(folder: Path) -> Path:
                 return turned
             return node("RotaryEmbedding", [turned, cosine, sine, "positions"], f"{at}.{name}.rotated", at)
 
-        normed = node("RMSNormalization", [x, weights.add(f"{at}.norm_1", WIDTH)], f"{at}.normed_1", at)
-        q = heads(linear(normed, "q_proj", WIDTH, HEADS * HEAD), "q", query, True)
-        k = heads(linear(normed, "k_proj", WIDTH, KV_HEADS * HEAD), "k", key, True)
-        v = heads(linear(normed, "v_proj", WIDTH, KV_HEADS * HEAD), "v", key, False)
+        normed = node("RMSNormalization", [x, weights.add(f"{at}.norm_1", width)], f"{at}.normed_1", at)
+        q = heads(linear(normed, "q_proj", width, width), "q", query, True)
+        k = heads(linear(normed, "k_proj", width, model.kv_heads * head), "k", key, True)
+        v = heads(linear(normed, "v_proj", width, model.kv_heads * head), "v", key, False)
         mixed = node("Attention", [q, k, v], f"{at}.attention", at, is_causal=1)
         mixed = node("Transpose", [mixed], f"{at}.mixed", at, perm=[0, 2, 1, 3])
         mixed = node("Reshape", [mixed, merged], f"{at}.merged", at)
-        x = node("Add", [x, linear(mixed, "o_proj", HEADS * HEAD, WIDTH)], f"{at}.residual_1", at)
-        normed = node("RMSNormalization", [x, weights.add(f"{at}.norm_2", WIDTH)], f"{at}.normed_2", at)
-        gate = linear(normed, "gate_proj", WIDTH, INNER)
-        gate = node("Mul", [gate, node("Sigmoid", [gate], f"{at}.sigmoid", at)], f"{at}.silu", at)
-        inner = node("Mul", [gate, linear(normed, "up_proj", WIDTH, INNER)], f"{at}.inner", at)
-        x = node("Add", [x, linear(inner, "down_proj", INNER, WIDTH)], f"{at}.residual_2", at)
-    x = node("RMSNormalization", [x, weights.add("norm", WIDTH)], "normed", "head")
-    node("MatMul", [x, weights.add("lm_head", WIDTH, VOCABULARY)], "logits", "head")
+        x = node("Add", [x, linear(mixed, "o_proj", width, width)], f"{at}.residual_1", at)
+        normed = node("RMSNormalization", [x, weights.add(f"{at}.norm_2", width)], f"{at}.normed_2", at)
+        inner = model.inner // model.blocks
+        for block in range(model.blocks):
+            to = f"{at}.mlp.{block}" if model.blocks > 1 else at
+            gate = linear(normed, "gate_proj", width, inner, to)
+            gate = node("Mul", [gate, node("Sigmoid", [gate], f"{to}.sigmoid", at)], f"{to}.silu", at)
+            product = node("Mul", [gate, linear(normed, "up_proj", width, inner, to)], f"{to}.inner", at)
+            x = node("Add", [x, linear(product, "down_proj", inner, width, to)], f"{to}.residual_2", at)
+    x = node("RMSNormalization", [x, weights.add("norm", width)], "normed", "head")
+    node("MatMul", [x, weights.add("lm_head", width, model.vocabulary)], "logits", "head")
 
-    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [BATCH, SEQUENCE])
-    positions = helper.make_tensor_value_info("positions", TensorProto.INT64, [BATCH, SEQUENCE])
-    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT16, [BATCH, SEQUENCE, VOCABULARY])
+    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [batch, sequence])
+    positions = helper.make_tensor_value_info("positions", TensorProto.INT64, [batch, sequence])
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT16, [batch, sequence, model.vocabulary])
     graph = helper.make_graph(nodes, "llama", [ids, positions], [logits], weights.tensors)
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11), folder / "model.onnx"
@@ -108,10 +131,11 @@ def write_model(folder: Path) -> Path:
 def measure(folder: Path) -> list[Row]:
     home = folder / "llama"
     home.mkdir()
-    model = write_model(home)
+    model = Llama()
+    path = write_model(home, model)
     (home / "cluster.yaml").write_text(CLUSTER)
     size = (home / "weights.bin").stat().st_size
-    command = [str(tools.find("hh-compile")), str(model), f"--cluster={home}/cluster.yaml", "-o", str(home / "out")]
+    command = [str(tools.find("hh-compile")), str(path), f"--cluster={home}/cluster.yaml", "-o", str(home / "out")]
     start = time.perf_counter()
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)
@@ -120,7 +144,7 @@ def measure(folder: Path) -> list[Row]:
     if process.returncode:
         raise SystemExit(f"bench: error: hh-compile failed on the {size / 1e9:.0f} GB model")
     memory = usage.ru_maxrss * 1024
-    what = f"import, plan and emit, {LAYERS} layers, {size / 1e9:.0f} GB"
+    what = f"import, plan and emit, {model.layers} layers, {size / 1e9:.0f} GB"
     return [
         Row(f"{what}: time", f"{seconds:.1f} s", f"under {LIMIT_SECONDS:.0f} s", seconds < LIMIT_SECONDS),
         Row(f"{what}: memory", f"{memory / 2**20:.0f} MiB", "under 1 GiB", memory < LIMIT_BYTES),

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..report import Row
-from . import dnn_partitioning, piper
+from . import clusters, dnn_partitioning, piper
 
 __all__ = ["measure"]
 
 PARTS = {
     "dnn_partitioning": dnn_partitioning.measure,
     "piper": piper.measure,
+    "clusters": clusters.measure,
 }
 
 

@@ -2,6 +2,7 @@
 // costs.
 #include "StageCosts.h"
 #include "hethub/Planner/Planner.h"
+#include "hethub/Planner/SimulatePlan.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
@@ -132,7 +133,6 @@ private:
 
 } // namespace
 
-Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
 /// Whether an operation is `place`, or in that scope or one inside it.
 static bool isAt(const Node &node, StringRef place) {
   StringRef rest = node.scope;
@@ -179,13 +179,14 @@ static Error listNodes(const Graph &graph,
   return Error::success();
 }
 
+Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
                          ArrayRef<StageRequest> given, const Options &options) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
     return error;
-  Checker checker(graph, cluster);
   std::vector<StageRequest> stages(given);
   if (Error error = listNodes(graph, stages))
     return error;
+  Checker checker(graph, cluster);
   Plan plan = checker.read(stages);
   for (unsigned number = 0; number < stages.size(); ++number)
     if (stages[number].recompute && !options.training)
@@ -217,6 +218,8 @@ static Error listNodes(const Graph &graph,
   }
   if (checker.errors)
     return std::move(checker.errors);
+  if (uint64_t(plan.microbatches) * plan.stages.size() <= 1'000'000)
+    plan.simulatedSeconds = simulatePlan(graph, cluster, plan).stepSeconds;
   // The bound is one for plans like this one too.
   Options allowed = options;
   for (const Stage &stage : plan.stages) {

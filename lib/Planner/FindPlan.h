@@ -6,11 +6,11 @@
 
 namespace hethub::planner {
 
-/// `explain`: where no plan fits, look for what is missing, which takes longer
-/// than to find that out.
+/// `thorough`: run the schedule tables of the best plans and, where none fits,
+/// look for what is missing. Both take longer than to find a plan.
 llvm::Expected<Plan> findPlan(const Graph &graph,
                               const cluster::Cluster &cluster,
-                              const Options &options, bool explain);
+                              const Options &options, bool thorough);
 
 } // namespace hethub::planner
 

@@ -81,6 +81,7 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                       {"microbatches", plan.microbatches},
                       {"microbatch_size", plan.microbatchSize},
                       {"step_seconds", plan.stepSeconds},
+                      {"simulated_seconds", plan.simulatedSeconds},
                       {"bottleneck_seconds", plan.bottleneckSeconds},
                       {"lower_bound_seconds", plan.lowerBoundSeconds},
                       {"gap", plan.gap()},
@@ -156,7 +157,6 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
             formatv(": recompute must be true or false, got: {0}", *value));
       request.recompute = *flag;
     }
-    const json::Array *nodes = stage->getArray("nodes");
     if (!stage->get("nodes")) {
       std::optional<StringRef> first = stage->getString("first");
       if (!first && (index > 0 || stage->get("first")))
@@ -168,6 +168,7 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
       requests.push_back(std::move(request));
       continue;
     }
+    const json::Array *nodes = stage->getArray("nodes");
     if (!nodes)
       return fail(where + ": nodes must be a list of operation names, got: " +
                   valueOf(*stage, "nodes"));

@@ -11,6 +11,7 @@
 #include "ExactSearch.h"
 #include "FindPlan.h"
 #include "RunSearch.h"
+#include "hethub/Planner/SimulatePlan.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <queue>
 
 using namespace llvm;
@@ -316,13 +318,38 @@ static double workOfTable(const SliceCosts &costs, unsigned stageLimit) {
          double(costs.choices().size());
 }
 
-Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
-                        const Options &options) {
-  return findPlan(graph, cluster, options, /*explain=*/true);
+/// The plan whose schedule table is the shortest, among those whose closed form
+/// is about as good as the first one's. `longest`: microbatches x stages of all
+/// tables that may be run.
+static Plan fastestTable(const SliceCosts &costs,
+                         const cluster::Cluster &cluster,
+                         ArrayRef<Slices> plans, uint64_t longest) {
+  constexpr double closeEnough = 1.01;
+  uint64_t simulated = 0;
+  std::optional<Plan> best;
+  for (const Slices &slices : plans) {
+    Plan plan = makePlan(costs, slices);
+    costPlan(costs.graph, cluster, costs.options, plan);
+    simulated += uint64_t(plan.microbatches) * plan.stages.size();
+    if (best && (simulated > longest ||
+                 plan.stepSeconds > closeEnough * best->stepSeconds))
+      break;
+    if (simulated <= longest)
+      plan.simulatedSeconds =
+          simulatePlan(costs.graph, cluster, plan).stepSeconds;
+    if (!best || plan.simulatedSeconds < best->simulatedSeconds)
+      best = std::move(plan);
+  }
+  return std::move(*best);
 }
 
 Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
-                        const Options &options, bool explain) {
+                        const Options &options) {
+  return findPlan(graph, cluster, options, /*thorough=*/true);
+}
+
+Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
+                        const Options &options, bool thorough) {
   if (Error error = verifyGraph(graph, cluster.types.size()))
     return error;
   if (options.microbatches == 0)
@@ -355,6 +382,18 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   const double fillWork = workOfTable(costs, limit);
   const bool exact = fillWork <= 0.5 * double(options.workLimit);
 
+  // Runs of types have as many stages as they need, not as many as are wanted.
+  if (limit > 0 && !exact && options.replicas) {
+    Options single = options;
+    single.replicas = single.tensorParallel = false;
+    Expected<Plan> plan = findPlan(graph, cluster, single, thorough);
+    if (plan)
+      plan->notes.push_back(
+          "too many devices to look for replicas of a limited "
+          "number of stages");
+    return plan;
+  }
+
   // Small tables need no plan to begin with.
   std::vector<Slices> found;
   bool complete = true;
@@ -371,8 +410,8 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
       found.assign(1, search.slices());
       proven = search.provenBound();
     } else if (search.complete()) {
-      return explain ? explainMemory(graph, cluster, options, sets)
-                     : fail("no plan fits in the devices' memory");
+      return thorough ? explainMemory(graph, cluster, options, sets)
+                      : fail("no plan fits in the devices' memory");
     }
     if (!search.complete())
       notes.push_back("the exact search was cut short: a better plan of this "
@@ -386,8 +425,7 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   if (found.empty())
     return fail("no plan was found within the limit of the search; a plan that "
                 "fits in the devices' memory may exist");
-  Plan plan = makePlan(costs, found.front());
-  costPlan(graph, cluster, options, plan);
+  Plan plan = fastestTable(costs, cluster, found, thorough ? 1'000'000 : 0);
   plan.lowerBoundSeconds = std::min(stepBound(costs), plan.stepSeconds);
   plan.orderBoundSeconds =
       std::max(plan.lowerBoundSeconds, std::min(proven, plan.stepSeconds));

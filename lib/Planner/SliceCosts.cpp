@@ -52,8 +52,12 @@ void SliceCosts::buildKinds(const cluster::Cluster &cluster) {
           kinds.push_back({type, width, recompute});
     unsigned replicas =
         options.replicas ? std::min(device.count, options.microbatches) : 1;
-    deviceCounts.push_back(unsigned(std::min<uint64_t>(
-        device.count, uint64_t(nodeCount) * widest * replicas)));
+    uint64_t stages = nodeCount;
+    for (unsigned limit : {options.maxStages, options.exactStages})
+      if (limit > 0)
+        stages = std::min<uint64_t>(stages, limit);
+    deviceCounts.push_back(
+        unsigned(std::min<uint64_t>(device.count, stages * widest * replicas)));
 
     optimizerPerByte.push_back(
         options.training

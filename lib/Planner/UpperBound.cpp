@@ -16,10 +16,10 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   // Throughput for each device hardly grows with more devices than needed: it
   // is lost to filling, draining and sums of gradients, and won back only where
   // they happen to divide the work more evenly.
-  constexpr unsigned tries = 8;
+  constexpr unsigned tries = 4;
   Options shorter = options;
   shorter.exactStages = shorter.maxStages = 0;
-  shorter.workLimit = options.workLimit / tries;
+  shorter.workLimit = options.workLimit / 32;
   double sum = 0;
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
     cluster::Cluster alone = cluster;
@@ -32,7 +32,7 @@ Expected<double> upperBoundThroughput(const Graph &graph,
     auto attempt = [&](unsigned count) {
       alone.types[type].count = count;
       alone.types[type].nodes = (count + inNode - 1) / inNode;
-      Expected<Plan> plan = findPlan(graph, alone, shorter, /*explain=*/false);
+      Expected<Plan> plan = findPlan(graph, alone, shorter, /*thorough=*/false);
       if (!plan) {
         consumeError(plan.takeError());
         return 0.0;
@@ -61,7 +61,8 @@ Expected<double> upperBoundThroughput(const Graph &graph,
     for (unsigned more = 1; high > 1 && more < tries && high + more <= most;
          ++more)
       attempt(high + more);
-    for (unsigned count = 2 * high; high > 1 && count <= most; count *= 2)
+    for (unsigned count = 2 * high;
+         high > 1 && count <= std::min(most, 4 * high); count *= 2)
       attempt(count);
     sum += best * cluster.types[type].count;
   }

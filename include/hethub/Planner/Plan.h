@@ -105,6 +105,8 @@ struct Plan {
   bool training = false;
   double bottleneckSeconds = 0; ///< Largest load of a stage.
   double stepSeconds = 0;       ///< Closed form of docs/Planner.md.
+  double simulatedSeconds = 0;  ///< By its schedule table; 0: the table is too
+                                ///< long to be run here.
   double lowerBoundSeconds =
       0; ///< No plan whatever of this graph on this cluster is faster.
   /// No plan that cuts the graph's order into contiguous stages is faster.
@@ -138,12 +140,12 @@ struct StageRequest {
   unsigned tensorParallel = 1;
   std::vector<std::string> nodes; ///< Names.
   bool recompute = false;
-};
-
   /// In place of `nodes`: scope or name of the operation that the stage begins
   /// with; it lasts until the next one begins. The first stage begins with the
   /// model.
   std::optional<std::string> first;
+};
+
 /// Checks a user's stage map and costs it. All that is wrong is reported, one
 /// error a fact (`llvm::joinErrors`): unknown, lost, repeated or backward
 /// nodes, unknown types, empty stages, more devices than there are, too little
