@@ -20,11 +20,11 @@ struct StageTimes {
       0; ///< From the step's begin to the first compute of the stage.
   double drainSeconds =
       0; ///< From the last compute of the stage to the step's end.
-  double idleSeconds = 0; ///< In between, all replicas together.
-  double imbalance = 0;   ///< 1 - busy time of a replica / that of the stage
-                        ///< whose replicas are busiest.
-  double receiveSeconds = 0;   ///< Of all messages into the stage, from the
-                               ///< begin of each to its arrival.
+  double idleSeconds = 0;    ///< In between, all replicas together.
+  double imbalance = 0;      ///< 1 - busy time of a replica / that of the stage
+                             ///< whose replicas are busiest.
+  double receiveSeconds = 0; ///< Of all messages into the stage, from the
+                             ///< begin of each to its arrival.
   double allReduceSeconds = 0; ///< From the last replica that is ready.
   int mostInFlight = 0;        ///< Microbatches of one replica at once.
   int64_t peakBytes = 0;       ///< Memory of its fullest replica.
