@@ -52,6 +52,41 @@ TEST(PlacementLatency, IsValidBoundedAndMostlyOptimal) {
   EXPECT_GE(proven, found / 4);
 }
 
+/// On a chain the bound of its one path is the optimum.
+TEST(PlacementLatency, ChainsAreProven) {
+  PlacementOptions options;
+  options.objective = PlacementObjective::Latency;
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    PlacementProblem problem = randomLatencyProblem(seed);
+    problem.classes.resize(1 + seed % 2);
+    problem.classes[0].count = 1 + seed % 3;
+    if (seed % 2) {
+      problem.classes[1].pooled = true;
+      problem.classes[1].memoryBytes = infinity;
+      problem.classes[1].transferScale = 0;
+      problem.classes[1].count = 1;
+    }
+    for (unsigned node = 0; node < problem.nodes.size(); ++node) {
+      PlacementNode &what = problem.nodes[node];
+      what.seconds.resize(1 + seed % 2, 3.0 * node);
+      what.color = -1;
+      what.consumers.clear();
+      if (node + 1 < problem.nodes.size())
+        what.consumers.push_back(node + 1);
+    }
+    llvm::Expected<Placement> placement = findPlacement(problem, options);
+    ASSERT_TRUE(bool(placement)) << llvm::toString(placement.takeError());
+    const double best = bruteForce(problem, options);
+    if (best == infinity) {
+      EXPECT_EQ(placement->status, Placement::Status::Infeasible);
+      continue;
+    }
+    EXPECT_NEAR(placement->lowerBound, best, 1e-9 * (1 + best));
+    EXPECT_NEAR(placement->objective, best, 1e-9 * (1 + best));
+  }
+}
+
 TEST(PlacementLatency, RefusesBackwardNodes) {
   PlacementProblem problem = randomLatencyProblem(1);
   problem.nodes.back().backward = true;
