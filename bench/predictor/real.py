@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,12 +61,16 @@ def measure(scratch: Path, options: argparse.Namespace) -> Iterator[Row]:
     figures = runtime_figures()
     print("runtime: " + ", ".join(f"{name} {value:.3g}" for name, value in figures.items()), flush=True)
     workshop = Workshop(scratch, figures)
-    prepared = [workshop.prepare(variant) for variant in variants(options.models)]
-    for _ in range(options.rounds):
-        for each in prepared:
-            run_once(each, RUN_SECONDS)
-    for each in prepared:
-        print(accuracy.line(each))
+    prepared = []
+    # Model by model, so that profile and runs are not an hour apart; its configurations in turns.
+    for _, group in itertools.groupby(variants(options.models), lambda variant: variant.spec):
+        members = [workshop.prepare(variant) for variant in group]
+        for _ in range(options.rounds):
+            for each in members:
+                run_once(each, RUN_SECONDS)
+        for each in members:
+            print(accuracy.line(each), flush=True)
+        prepared += members
     yield from accuracy.rows("real cores", prepared, MEAN, WORST)
     yield from accuracy.choice_rows("real cores", prepared, lambda each: each.variant.spec)
     yield from memory_rows(prepared)

@@ -20,6 +20,7 @@ from .ranks import Ranks
 SIZES = (0, 1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
 MICROBATCHES = 8
 REPEATS = 30
+WORK_SECONDS = 2e-3
 WARM_UP = 3
 TIMEOUT_SECONDS = 60.0
 
@@ -45,31 +46,38 @@ def run_ranks(ranks: Sequence[Rank], commands: Sequence[list[str]], timeout: flo
 
 @dataclass(frozen=True)
 class Probe:
-    """What a run of two ranks took that compute nothing."""
+    """What a run of two ranks took that do little but send."""
 
-    step: float  # seconds of a step: all messages
-    send: float  # seconds of handing one over
-    beside: float  # seconds of rank 0 for each microbatch beside that
+    step: float  # seconds of a step
+    send: float  # of handing a message over
+    beside: float  # of rank 0 for each microbatch beside that and its compute
+    compute: float  # of a compute, mean of both ranks
 
 
-def probe(size: int, microbatches: int) -> Probe:
-    """Sends `microbatches` values of `size` bytes from one process to another, again and again."""
+def probe(size: int, microbatches: int, work: float = 0.0) -> Probe:
+    """Sends `microbatches` values of `size` bytes from one process to another, again and again. Both compute for about
+    `work` seconds a microbatch."""
     ranks = [Rank(k, k, 0, "cpu") for k in range(2)]
-    command = [str(tools.find("hh-run")), f"--probe={size}", f"--microbatches={microbatches}", f"--repeats={REPEATS}"]
-    stats = run_ranks(ranks, [[*command, "--drain"]] * 2, TIMEOUT_SECONDS)
+    command = [str(tools.find("hh-run")), f"--probe={size}", f"--probe-work={work:g}", "--drain"]
+    command += [f"--microbatches={microbatches}", f"--repeats={REPEATS}"]
+    stats = run_ranks(ranks, [command] * 2, TIMEOUT_SECONDS)
     sender = stats[0]
     messages = REPEATS * microbatches
     spans = zip(sender["repeat_begin_s"], sender["repeat_end_s"], strict=True)
+    active = sum(end - begin for begin, end in spans) - sender["send_s"] - sum(sender["repeat_busy_s"])
+    # The median over steps, since a single disturbance may last longer than all messages.
+    busy = [statistics.median(rank["repeat_busy_s"][WARM_UP:]) / microbatches for rank in stats]
     return Probe(
         step=statistics.median(step_seconds(stats)[WARM_UP:]),
         send=sender["send_s"] / messages,
-        beside=max(0.0, sum(end - begin for begin, end in spans) - sender["send_s"]) / messages,
+        beside=max(0.0, active) / messages,
+        compute=statistics.mean(busy),
     )
 
 
 def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
     """a >= 0 and b >= 0 of a + b x size, with the least relative errors."""
-    x, y = np.asarray(sizes, float), np.asarray(seconds, float)
+    x, y = np.asarray(sizes, float), np.maximum(np.asarray(seconds, float), 1e-7)
     design = np.stack([1 / y, x / y], axis=1)
     (a, b), *_ = np.linalg.lstsq(design, np.ones_like(y), rcond=None)
     if a < 0:
@@ -80,20 +88,22 @@ def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
 
 
 def runtime_figures(turns: int = 3) -> dict[str, float]:
-    """The "runtime" part of a profile, from medians of `turns` runs for each size of message.
+    """The "runtime" part of a profile, from medians of `turns` runs for each size of message. The ranks compute beside
+    that, as those of a model do: then caches are cold and the transport's threads share the cores.
 
     microbatch_s                 seconds of a stage for each microbatch beside its operations
     send_s, send_s_per_byte      for which a message keeps its sender from computing
     latency_s, bytes_per_s       of a whole message, its sending included
     """
-    steps, sends, beside = [], [], []
+    messages, sends, beside = [], [], []
     for size in SIZES:
-        found = [probe(size, 1) for _ in range(turns)]
-        steps.append(statistics.median(each.step for each in found))
-        sends.append(statistics.median(each.send for each in found))
-        beside.append(statistics.median(each.beside for each in found))
+        single = [probe(size, 1, WORK_SECONDS) for _ in range(turns)]
+        several = [probe(size, MICROBATCHES, WORK_SECONDS) for _ in range(turns)]
+        messages.append(statistics.median(max(0.0, each.step - 2 * each.compute) for each in single))
+        sends.append(statistics.median(each.send for each in several))
+        beside.append(statistics.median(each.beside for each in several))
     send, send_per_byte = line(SIZES, sends)
-    latency, per_byte = line(SIZES, steps)
+    latency, per_byte = line(SIZES, messages)
     return {
         "microbatch_s": min(beside),
         "send_s": send,

@@ -20,7 +20,8 @@ constexpr const char *usage =
                                             writes outputs.npz or error.txt into it
        hh-run --profile OUT --profile-out FILE [--repeats N] [--inputs FILE.npz] [--threads N]
                                             times of the operations of a one-stage program, as JSON
-       hh-run --probe BYTES [options]       one of two ranks that compute nothing and send BYTES a microbatch
+       hh-run --probe BYTES [--probe-work SECONDS] [options]
+                                            one of two ranks that send BYTES a microbatch and compute as long
 
 Rank and number of ranks come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (torchrun, hethub run)
 or SLURM_PROCID, SLURM_NTASKS (srun).
@@ -49,6 +50,15 @@ bool takeOption(std::vector<std::string> &arguments, const std::string &name,
   return false;
 }
 
+/// A number from 0 to `most`.
+double numberOf(const std::string &name, const std::string &text, double most) {
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || !(value >= 0 && value <= most))
+    fail(name, " must be a number from 0 to ", most, ", got: ", text);
+  return value;
+}
+
 int run(std::vector<std::string> arguments) {
   for (const std::string &argument : arguments)
     if (argument == "--help" || argument == "-h") {
@@ -56,13 +66,14 @@ int run(std::vector<std::string> arguments) {
       return 0;
     }
   RunOptions options = takeRunOptions(arguments);
-  std::string folder, profileOut, probe;
+  std::string folder, profileOut, probe, work;
   bool together = takeOption(arguments, "--loopback", folder);
   bool suite = !together && takeOption(arguments, "--suite", folder);
   bool profile =
       !together && !suite && takeOption(arguments, "--profile", folder);
   takeOption(arguments, "--profile-out", profileOut);
   bool probes = takeOption(arguments, "--probe", probe);
+  takeOption(arguments, "--probe-work", work);
   size_t expected = together || suite || profile || probes ? 0 : 1;
   if (arguments.size() > expected)
     fail("unknown argument, see --help: ", arguments[expected]);
@@ -89,14 +100,13 @@ int run(std::vector<std::string> arguments) {
     return 0;
   }
   if (probes) {
-    char *end = nullptr;
-    int64_t bytes = std::strtoll(probe.c_str(), &end, 10);
-    if (probe.empty() || *end || bytes < 0 || bytes > int64_t(1) << 32)
-      fail("--probe must be a whole number of bytes from 0 to 4294967296, "
-           "got: ",
-           probe);
-    return runProcess([&](int rank) { return probeStage(rank, bytes); },
-                      options);
+    double bytes = numberOf("--probe", probe, 4294967296.0);
+    double seconds = work.empty() ? 0 : numberOf("--probe-work", work, 60);
+    return runProcess(
+        [&](int rank) {
+          return probeStage(rank, static_cast<int64_t>(bytes), seconds);
+        },
+        options);
   }
   std::string program = arguments[0];
   auto prepare = [&](int rank) {

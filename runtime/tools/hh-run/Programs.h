@@ -25,9 +25,10 @@ std::string programPath(const std::string &path, int stage);
 /// weights.json beside a program file; empty when there is none.
 std::string manifestBeside(const std::string &program);
 
-/// One of two ranks of a pipeline that computes nothing and sends a value of
-/// `bytes` for each microbatch.
-PreparedStage probeStage(int rank, int64_t bytes);
+/// One of two ranks of a pipeline that sends a value of `bytes` for each
+/// microbatch and beside that computes for about `workS` seconds, or not at
+/// all.
+PreparedStage probeStage(int rank, int64_t bytes, double workS);
 
 /// Runs every case folder inside `folder`; returns the number that failed.
 int runSuite(const std::string &folder, const RunOptions &options);
