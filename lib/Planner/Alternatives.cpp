@@ -24,7 +24,7 @@ static Options shorter(Options options) {
 static Expected<Plan> planAgain(const Graph &graph,
                                 const cluster::Cluster &cluster,
                                 const Options &options) {
-  return findPlan(graph, cluster, options, /*explain=*/false);
+  return findPlan(graph, cluster, options, /*thorough=*/false);
 }
 
 static bool samePlan(const Plan &a, const Plan &b) {

@@ -124,6 +124,10 @@ def figures(plan: Mapping[str, Any]) -> list[str]:
         microbatches = plan.get("microbatches", 1)
         of = f" for {microbatches} microbatches" if microbatches > 1 else ""
         lines.append(f"step{of}: {milliseconds(step)} ms predicted, {rate(plan, step)}")
+    simulated = plan.get("simulated_seconds")
+    if step and simulated:
+        more = percent(simulated / step - 1, sign=True)
+        lines.append(f"by its schedule table, links that are busy included: {milliseconds(simulated)} ms ({more})")
     bound = plan.get("lower_bound_seconds")
     if bound and step:
         proven = ", no plan of this order is better" if plan.get("optimal_for_order") else ""
