@@ -43,14 +43,14 @@ DEEP = {
 MIXES = [
     ("7B", {"MI250X": 16, "A100-80GB": 16}),
     ("13B", {"A100-40GB": 32, "H100-80GB": 32}),
-    ("35B", {"Gaudi2": 64, "A100-80GB": 128}),
+    ("35B", {"MI300X": 64, "A100-80GB": 128}),
     ("70B", {"MI250X": 128, "A100-80GB": 256}),
     ("70B", {"A100-80GB": 256, "H100-80GB": 128}),
     ("140B", {"MI250X": 128, "A100-80GB": 640}),
 ]
 SAMPLES_OF_A_DEVICE = 32  # of a step
 # Most different types first.
-TYPES = ["A100-80GB", "MI250X", "H100-80GB", "Gaudi2", "MI300X", "A100-40GB"]
+TYPES = ["A100-80GB", "MI250X", "H100-80GB", "MI300X", "A100-40GB", "V100-16GB"]
 
 
 def cluster_file(counts: dict[str, int]) -> str:
@@ -114,7 +114,7 @@ def split_plan(found: dict[str, Any], weights: list[float]) -> dict[str, Any]:
     return {"stages": stages}
 
 
-PEAK = {"A100-40GB": 312, "A100-80GB": 312, "H100-80GB": 989.4, "MI250X": 383, "Gaudi2": 432, "MI300X": 1307.4}
+PEAK = {"A100-40GB": 312, "A100-80GB": 312, "H100-80GB": 989.4, "MI250X": 383, "MI300X": 1307.4}
 
 
 def share_of_split(model: Path, cluster: Path, found: dict[str, Any], weights: list[float], batch: str) -> str:

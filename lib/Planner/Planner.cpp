@@ -387,10 +387,13 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
     Options single = options;
     single.replicas = single.tensorParallel = false;
     Expected<Plan> plan = findPlan(graph, cluster, single, thorough);
-    if (plan)
+    if (plan) {
+      plan->lowerBoundSeconds = plan->orderBoundSeconds =
+          std::min(stepBound(costs), plan->stepSeconds);
       plan->notes.push_back(
           "too many devices to look for replicas of a limited "
           "number of stages");
+    }
     return plan;
   }
 
@@ -398,7 +401,7 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   std::vector<Slices> found;
   bool complete = true;
   if (limit == 0 && (!exact || fillWork > 1e6))
-    found = searchRuns(costs, 8, options.workLimit, complete);
+    found = searchRuns(costs, 8, options.workLimit / (exact ? 4 : 1), complete);
   std::vector<std::string> notes;
   double proven = 0;
   if (exact) {
@@ -425,7 +428,7 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   if (found.empty())
     return fail("no plan was found within the limit of the search; a plan that "
                 "fits in the devices' memory may exist");
-  Plan plan = fastestTable(costs, cluster, found, thorough ? 1'000'000 : 0);
+  Plan plan = fastestTable(costs, cluster, found, thorough ? 300'000 : 0);
   plan.lowerBoundSeconds = std::min(stepBound(costs), plan.stepSeconds);
   plan.orderBoundSeconds =
       std::max(plan.lowerBoundSeconds, std::min(proven, plan.stepSeconds));

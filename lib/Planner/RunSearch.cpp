@@ -150,7 +150,7 @@ unsigned RunSearch::reachBack(const Choice &choice, unsigned end,
   const unsigned onReplica =
       costs.tracksInFlight ? costs.onReplica(choice, ahead) : 1;
   auto fits = [&](unsigned begin) {
-    steps += 2;
+    steps += 5;
     return costs.steady(choice, begin, end) <= bound &&
            costs.memory(choice.kind, begin, end, onReplica) <= limit;
   };
@@ -189,7 +189,9 @@ unsigned RunSearch::hop(unsigned type, unsigned begin, unsigned end) const {
     return 0;
   // The bound is reached by few plans exactly.
   double pace = 0.97 * bound / std::max(1.0, costs.options.microbatches - 1.0);
-  double more = std::ceil(2 * costs.receivedBy(type, type, begin, end) / pace);
+  double received = costs.receivedBy(type, type, begin, end);
+  double more =
+      received > 0 ? std::max(1.0, std::ceil(2 * received / pace)) : 0;
   return unsigned(std::min<double>(more, costs.options.microbatches));
 }
 

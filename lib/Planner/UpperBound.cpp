@@ -19,7 +19,7 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   constexpr unsigned tries = 4;
   Options shorter = options;
   shorter.exactStages = shorter.maxStages = 0;
-  shorter.workLimit = options.workLimit / 32;
+  shorter.workLimit = options.workLimit / 64;
   double sum = 0;
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
     cluster::Cluster alone = cluster;
