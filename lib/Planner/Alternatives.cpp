@@ -39,12 +39,22 @@ namespace {
 
 class Collector {
 public:
+  explicit Collector(double stepSeconds) : stepSeconds(stepSeconds) {}
+
   std::vector<Alternative> found;
 
   void add(std::string change, Expected<Plan> plan) {
     if (!plan) {
       found.push_back(
           {{std::move(change)}, std::nullopt, toString(plan.takeError())});
+      return;
+    }
+    // Far from the plan, a search that was cut short says nothing of its kind.
+    if (!plan->optimalForOrder() && plan->stepSeconds > 2 * stepSeconds) {
+      found.push_back(
+          {{std::move(change)},
+           std::nullopt,
+           "no good plan was found within the limit of the search"});
       return;
     }
     for (Alternative &alternative : found)
@@ -54,6 +64,9 @@ public:
       }
     found.push_back({{std::move(change)}, std::move(*plan), ""});
   }
+
+private:
+  double stepSeconds; // of the plan that is explained
 };
 
 } // namespace
@@ -70,7 +83,7 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
                                         const cluster::Cluster &cluster,
                                         const Options &given,
                                         const Plan &plan) {
-  Collector alternatives;
+  Collector alternatives(plan.stepSeconds);
   const Options options = shorter(given);
   const unsigned stages = plan.stages.size();
   std::vector<unsigned> used(cluster.types.size(), 0);

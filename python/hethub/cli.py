@@ -209,7 +209,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
         "--explain",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="say why the plan is not better and what others cost (yes); takes about as long as planning",
+        help="say why the plan is not better and what others cost (yes); takes at most as long as --time-limit",
     )
     parser.add_argument("--what-if", action="store_true", help="also what one more device of each type would gain")
     add_json(parser)
@@ -261,7 +261,9 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
     parser.add_argument("-o", "--output", type=Path, default=Path("profile.json"), help="where it goes (profile.json)")
     parser.add_argument("--inputs", type=Path, metavar="NPZ", help="inputs to run on (made up)")
-    parser.add_argument("--repeats", type=int, default=20, metavar="N", help="runs that the median is taken of (20)")
+    parser.add_argument(
+        "--repeats", type=int, default=20, metavar="N", help="runs that the median is taken of, at least (20)"
+    )
     parser.add_argument(
         "--runtime",
         action="store_true",

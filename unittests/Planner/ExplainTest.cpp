@@ -347,6 +347,31 @@ TEST(Explain, AlternativesAreTheBestOfTheirKind) {
     EXPECT_GT(count, 20u);
 }
 
+// With next to no work allowed, what is found is a plan of at most twice the
+// step, or nothing, and it says so.
+TEST(Explain, SearchesThatAreCutShortClaimNothing) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Problem problem = randomProblem(8000000 + seed, 12);
+    llvm::Expected<Plan> plan =
+        findPlan(problem.graph, problem.cluster, problem.options);
+    if (!plan) {
+      llvm::consumeError(plan.takeError());
+      continue;
+    }
+    problem.options.workLimit = 8 * (seed % 20);
+    Explanation why = explainPlan(problem.graph, problem.cluster,
+                                  problem.options, *plan, {true, true});
+    for (const Alternative &other : why.alternatives) {
+      EXPECT_EQ(bool(other.plan), other.error.empty()) << "seed " << seed;
+      if (other.plan && !other.plan->optimalForOrder()) {
+        EXPECT_LE(other.plan->stepSeconds, 2 * plan->stepSeconds);
+      }
+    }
+    for (const OneMore &more : why.whatIf)
+      EXPECT_LE(more.plan.stepSeconds, plan->stepSeconds);
+  }
+}
+
 TEST(Explain, OneMoreDeviceIsTheBestPlanOfTheLargerCluster) {
   unsigned gains = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
