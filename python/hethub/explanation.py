@@ -130,7 +130,7 @@ def comparison_lines(plan: Facts, explanation: Facts) -> list[str]:
         row += cells(lambda stage: str(len(stage["nodes"])), own, other)
         row += cells(lambda stage: milliseconds(load_of(stage)), own, other)
         rows.append(row)
-    header = ["stage", "yours", "automatic", "ops", "ops", "load ms", "load ms"]
+    header = ["stage", "yours", "automatic", "your ops", "its ops", "your load ms", "its load ms"]
     yours, its = (milliseconds(each["step_seconds"]) for each in (plan, automatic))
     gain = percent(explanation["automatic_throughput_gain"], sign=True)
     return [
