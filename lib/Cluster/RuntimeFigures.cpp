@@ -1,6 +1,6 @@
 // What profile.json says beside the times of operations:
 //
-//   "library_bytes": 150000000,
+//   "base_bytes": 120000000, "library_bytes": 150000000,
 //   "runtime": {"microbatch_s": 2e-6, "send_s": 3e-5, "send_s_per_byte": 3e-10,
 //               "receive_s": 1e-5, "receive_s_per_byte": 0,
 //               "latency_s": 7e-5, "bytes_per_s": 2.4e9}
@@ -56,10 +56,12 @@ static Expected<Measured> readMeasured(StringRef path) {
   const json::Object *object = root->getAsObject();
   if (!object)
     return fail("a profile must be an object of seconds by signature");
-  double library = 0;
-  if (std::string wrong = readFigure(*object, "library_bytes", library);
-      !wrong.empty())
-    return fail(wrong);
+  double base = 0, library = 0;
+  for (auto [name, figure] :
+       {std::pair("base_bytes", &base), std::pair("library_bytes", &library)})
+    if (std::string wrong = readFigure(*object, name, *figure); !wrong.empty())
+      return fail(wrong);
+  measured.figures.baseBytes = int64_t(base);
   measured.figures.libraryBytes = int64_t(library);
   const json::Value *runtime = object->get("runtime");
   if (!runtime)

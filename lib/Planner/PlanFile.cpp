@@ -30,30 +30,29 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
       first = placeOf(graph.nodes[stage.nodes.front()]);
       last = placeOf(graph.nodes[stage.nodes.back()]);
     }
-    stages.push_back(json::Object{
-        {"device_type", cluster.types[stage.deviceType].name},
-        {"first", first},
-        {"last", last},
-        {"replicas", stage.replicas},
-        {"tensor_parallel", stage.tensorParallel},
-        {"recompute", stage.recompute},
-        {"forward_seconds", stage.forwardSeconds},
-        {"backward_seconds", stage.backwardSeconds},
-        {"overhead_seconds",
-         cluster.types[stage.deviceType].runtime.microbatch},
-        {"receive_seconds", stage.receiveSeconds},
-        {"receive_bytes", stage.receiveBytes},
-        {"all_reduce_seconds", stage.allReduceSeconds},
-        {"optimizer_seconds", stage.optimizerSeconds},
-        {"in_flight", stage.inFlight},
-        {"parameter_bytes", stage.parameterBytes},
-        {"activation_bytes", stage.activationBytes},
-        {"workspace_bytes", stage.workspaceBytes},
-        {"memory_bytes", stage.memoryBytes},
-        {"memory_limit_bytes", stage.memoryLimit},
-        {"live_bytes", liveBytes(graph, stage.nodes)},
-        {"library_bytes", cluster.types[stage.deviceType].runtime.libraryBytes},
-        {"nodes", std::move(nodes)}});
+    stages.push_back(
+        json::Object{{"device_type", cluster.types[stage.deviceType].name},
+                     {"first", first},
+                     {"last", last},
+                     {"replicas", stage.replicas},
+                     {"tensor_parallel", stage.tensorParallel},
+                     {"recompute", stage.recompute},
+                     {"forward_seconds", stage.forwardSeconds},
+                     {"backward_seconds", stage.backwardSeconds},
+                     {"overhead_seconds",
+                      cluster.types[stage.deviceType].runtime.microbatch},
+                     {"receive_seconds", stage.receiveSeconds},
+                     {"receive_bytes", stage.receiveBytes},
+                     {"all_reduce_seconds", stage.allReduceSeconds},
+                     {"optimizer_seconds", stage.optimizerSeconds},
+                     {"in_flight", stage.inFlight},
+                     {"parameter_bytes", stage.parameterBytes},
+                     {"activation_bytes", stage.activationBytes},
+                     {"workspace_bytes", stage.workspaceBytes},
+                     {"memory_bytes", stage.memoryBytes},
+                     {"memory_limit_bytes", stage.memoryLimit},
+                     {"live_bytes", liveBytes(graph, stage.nodes)},
+                     {"nodes", std::move(nodes)}});
   }
   for (const Message &message : plan.messages) {
     simulator::Channel channel;

@@ -26,7 +26,9 @@ struct RuntimeFigures {
   double sendPerByte = 0;    ///< of each of its bytes.
   double receive = 0;        ///< Of taking one, and
   double receivePerByte = 0; ///< of each of its bytes.
-  int64_t libraryBytes = 0;  ///< Of a process beside weights and values.
+  int64_t baseBytes = 0;     ///< Of a process that computes nothing.
+  int64_t libraryBytes = 0;  ///< Of one beside weights and values that runs all
+                             ///< kinds of operations of the profile's model.
 };
 
 /// A kind of device and how many of it there are. A figure of 0 is not known

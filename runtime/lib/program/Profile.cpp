@@ -20,6 +20,9 @@ using namespace hethub;
 using namespace hethub::runtime;
 
 namespace {
+constexpr double leastSeconds = 1;
+constexpr int mostRuns = 1000;
+
 Tensors madeUpInputs(const StageSpec &spec, int64_t integer) {
   Tensors inputs;
   for (const PortSpec &port : spec.inputs) {
@@ -56,10 +59,10 @@ std::string hethub::runtime::profileProgram(
   c10::InferenceMode inference;
   applyComputeSettings(threads);
   StageSpec spec = specificationOf(*program);
+  int64_t base = maxResidentBytes();
   WeightsFile weights(weightsPath);
   Interpreter interpreter(program);
   interpreter.load(weights);
-
   Tensors inputs;
   if (inputsPath.empty()) {
     // Ones suit masks, but an index of one may be too large.
@@ -99,15 +102,21 @@ std::string hethub::runtime::profileProgram(
     if (operation.count++ == 0) {
       operation.name = origin.name();
       operation.op = origin.op();
-      operation.runs.resize(static_cast<size_t>(repeats));
     }
     operationOf.push_back(&operation);
   }
   // Runs with and without the timer in turns, so that what else the machine
   // does meets both; the first pair is a warm-up. What a whole run takes beyond
-  // the sum of its calls (or less: clocks cost time) is the calls' alike.
+  // the sum of its calls (or less: clocks cost time) is the calls' alike. Small
+  // models run more often: a few milliseconds say little of a shared machine.
   std::vector<double> wholes;
-  for (int run = -1; run < repeats; ++run) {
+  auto start = Clock::now();
+  auto isEnough = [&](int run) {
+    return run >= repeats &&
+           (run >= mostRuns ||
+            secondsBetween(start, Clock::now()) > leastSeconds);
+  };
+  for (int run = -1; !isEnough(run); ++run) {
     auto begin = Clock::now();
     interpreter.forward(inputs);
     double whole = secondsBetween(begin, Clock::now());
@@ -117,6 +126,8 @@ std::string hethub::runtime::profileProgram(
     if (run < 0)
       continue;
     wholes.push_back(whole);
+    for (auto &[signature, operation] : operations)
+      operation.runs.push_back(0);
     for (size_t origin = 0; origin < origins; ++origin)
       operationOf[origin]->runs[static_cast<size_t>(run)] +=
           sums[origin] / operationOf[origin]->count;
@@ -142,6 +153,7 @@ std::string hethub::runtime::profileProgram(
         {"count", operation.count}};
   nlohmann::json result = {{"forward_s", whole},
                            {"call_s", beyond},
+                           {"base_bytes", base},
                            {"process_bytes", maxResidentBytes()},
                            {"ops", std::move(ops)}};
   return result.dump(1) + "\n";

@@ -7,15 +7,16 @@
 
 namespace hethub::runtime {
 
-/// Runs a one-stage program `repeats` times after a warm-up and gives JSON:
+/// Runs a one-stage program at least `repeats` times and for a second, after a
+/// warm-up, and gives JSON:
 /// {"forward_s": median of a whole run without clocks in it, "call_s": what of
-/// it each call takes beyond its own time, "process_bytes": peak memory, "ops":
-/// {signature: {"name": of one such node, "op", "forward_s": median over runs
-/// of the mean over its nodes, with "call_s" for each call, so that the sum
-/// over all nodes is the whole run, "count": nodes}}}. Inputs come from
-/// `inputsPath`, or are made up where it is empty: normal floats, ones else
-/// (zeros where an index of one is too large). Throws Error when the program
-/// has other stages.
+/// it each call takes beyond its own time, "base_bytes": memory before the
+/// first run, "process_bytes": at its peak, "ops": {signature: {"name": of one
+/// such node, "op", "forward_s": median over runs of the mean over its nodes,
+/// with "call_s" for each call, so that the sum over all nodes is the whole
+/// run, "count": nodes}}}. Inputs come from `inputsPath`, or are made up where
+/// it is empty: normal floats, ones else (zeros where an index of one is too
+/// large). Throws Error when the program has other stages.
 std::string profileProgram(std::shared_ptr<const StageProgram> program,
                            const std::string &weightsPath,
                            const std::string &inputsPath, int repeats,

@@ -75,6 +75,40 @@ static planner::Plan planOfNothing(unsigned microbatches) {
   return plan;
 }
 
+/// What a process of each stage holds beside weights and values. Code and
+/// scratch memory of kernels come with the kinds of operations: of what the
+/// profile's model needed, a stage takes the share that its kinds have in the
+/// time of this model.
+static void addLibraryBytes(const hh::ModelGraph &model,
+                            const cluster::Cluster &cluster,
+                            const planner::Plan &plan,
+                            llvm::json::Value &figures) {
+  llvm::json::Array &stages = *figures.getAsObject()->getArray("stages");
+  for (auto [stage, value] : llvm::zip(plan.stages, stages)) {
+    const cluster::RuntimeFigures &runtime =
+        cluster.types[stage.deviceType].runtime;
+    auto kindOf = [&](size_t node) {
+      return model.ops[node]->getName().getStringRef();
+    };
+    llvm::StringSet<> kinds;
+    for (unsigned node : stage.nodes)
+      kinds.insert(kindOf(node));
+    double all = 0, own = 0;
+    for (size_t node = 0; node < model.ops.size(); ++node) {
+      double seconds = model.graph.nodes[node].forwardSeconds[stage.deviceType];
+      if (!std::isfinite(seconds))
+        continue;
+      all += seconds;
+      own += kinds.contains(kindOf(node)) ? seconds : 0;
+    }
+    int64_t kernels =
+        std::max<int64_t>(0, runtime.libraryBytes - runtime.baseBytes);
+    (*value.getAsObject())["library_bytes"] =
+        std::min(runtime.baseBytes, runtime.libraryBytes) +
+        int64_t(double(kernels) * (all > 0 ? own / all : 1));
+  }
+}
+
 namespace {
 struct Partition : hh::impl::PartitionBase<Partition> {
   using PartitionBase::PartitionBase;
@@ -218,6 +252,7 @@ LogicalResult Partition::partition() {
     plan->upperBoundThroughput = *throughput;
   }
   llvm::json::Value figures = planner::planToJSON(model->graph, cluster, *plan);
+  addLibraryBytes(*model, cluster, *plan, figures);
   if (failed(addExplanation(function, rules, *model, cluster, options, *plan,
                             figures)) ||
       failed(writePlan(figures)))
