@@ -11,12 +11,9 @@ using namespace llvm;
 
 namespace hethub::planner {
 
-/// All explanations together should take no longer than the plan itself, so
-/// each search may take a part of its work.
-static constexpr uint64_t workShare = 8;
-
-static Options shorter(Options options) {
-  options.workLimit = std::max<uint64_t>(1, options.workLimit / workShare);
+/// So many searches together may take as long as the plan itself.
+static Options shareOf(Options options, unsigned searches) {
+  options.workLimit = std::max<uint64_t>(1, options.workLimit / searches);
   return options;
 }
 
@@ -84,11 +81,14 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
                                         const Options &given,
                                         const Plan &plan) {
   Collector alternatives(plan.stepSeconds);
-  const Options options = shorter(given);
   const unsigned stages = plan.stages.size();
   std::vector<unsigned> used(cluster.types.size(), 0);
   for (const Stage &stage : plan.stages)
     used[stage.deviceType] += stage.devices();
+  const unsigned typesUsed =
+      llvm::count_if(used, [](unsigned devices) { return devices > 0; });
+  // Numbers of stages, ends of the pipeline, features; two for each type.
+  const Options options = shareOf(given, 2 + 2 + 3 + 2 * typesUsed);
 
   Options counted = options;
   counted.maxStages = 0;
@@ -157,7 +157,8 @@ std::vector<OneMore> oneMoreOfEach(const Graph &graph,
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
     cluster::Cluster larger = cluster;
     ++larger.types[type].count;
-    Expected<Plan> better = planAgain(graph, larger, shorter(options));
+    Expected<Plan> better =
+        planAgain(graph, larger, shareOf(options, cluster.types.size()));
     // A search that was cut short may miss the plan that needs no new device.
     if (better && better->stepSeconds < plan.stepSeconds)
       found.push_back({type, std::move(*better)});
