@@ -412,7 +412,9 @@ std::vector<Slices> RunSearch::run() {
 
 std::vector<Slices> searchRuns(const SliceCosts &costs, unsigned wanted,
                                uint64_t workLimit, bool &complete) {
-  RunSearch search(costs, wanted, workLimit);
+  // Even without time there is one attempt.
+  constexpr uint64_t least = 5'000'000;
+  RunSearch search(costs, wanted, std::max(workLimit, least));
   std::vector<Slices> plans = search.run();
   complete = search.complete();
   return plans;

@@ -16,7 +16,6 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   // Throughput for each device hardly grows with more devices than needed: it
   // is lost to filling, draining and sums of gradients, and won back only where
   // they happen to divide the work more evenly.
-  constexpr unsigned tries = 4;
   Options shorter = options;
   shorter.exactStages = shorter.maxStages = 0;
   shorter.workLimit = options.workLimit / 64;
@@ -58,12 +57,12 @@ Expected<double> upperBoundThroughput(const Graph &graph,
       (attempt(middle) > 0 ? high : low) = middle;
     }
     // One device that holds all loses nothing.
-    for (unsigned more = 1; high > 1 && more < tries && high + more <= most;
-         ++more)
-      attempt(high + more);
-    for (unsigned count = 2 * high;
-         high > 1 && count <= std::min(most, 4 * high); count *= 2)
-      attempt(count);
+    shorter.workLimit = options.workLimit / 4;
+    if (high > 1)
+      for (unsigned count :
+           {high, high + 1, high + 2, 2 * high, 4 * high, most})
+        if (count <= most)
+          attempt(count);
     sum += best * cluster.types[type].count;
   }
   return sum;
