@@ -8,6 +8,7 @@
 #include "hethub/Dialect/HH/Transforms/PlanRecord.h"
 #include "hethub/Dialect/HH/Transforms/StageBuilder.h"
 #include "hethub/Planner/Explain.h"
+#include "hethub/Planner/LiveBytes.h"
 #include "hethub/Planner/PlanFile.h"
 #include "hethub/Planner/Planner.h"
 
@@ -15,6 +16,9 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+#include <numeric>
 
 namespace hethub::hh {
 #define GEN_PASS_DEF_PARTITION
@@ -75,15 +79,19 @@ static planner::Plan planOfNothing(unsigned microbatches) {
   return plan;
 }
 
-/// What a process of each stage holds beside weights and values. Code and
-/// scratch memory of kernels come with the kinds of operations: of what the
-/// profile's model needed, a stage takes the share that its kinds have in the
-/// time of this model.
+/// What a process of each stage holds beside weights and values: of what the
+/// profile's model needed beyond an idle process, the share that its kinds of
+/// operations have in the time of this model (they bring the kernels' code),
+/// half of it in proportion to its values alive (scratch memory, and what the
+/// allocator keeps).
 static void addLibraryBytes(const hh::ModelGraph &model,
                             const cluster::Cluster &cluster,
                             const planner::Plan &plan,
                             llvm::json::Value &figures) {
   llvm::json::Array &stages = *figures.getAsObject()->getArray("stages");
+  std::vector<unsigned> everything(model.ops.size());
+  std::iota(everything.begin(), everything.end(), 0);
+  double mostAlive = double(planner::liveBytes(model.graph, everything));
   for (auto [stage, value] : llvm::zip(plan.stages, stages)) {
     const cluster::RuntimeFigures &runtime =
         cluster.types[stage.deviceType].runtime;
@@ -101,11 +109,16 @@ static void addLibraryBytes(const hh::ModelGraph &model,
       all += seconds;
       own += kinds.contains(kindOf(node)) ? seconds : 0;
     }
+    double share = all > 0 ? own / all : 1;
+    if (mostAlive > 0)
+      share *= (1 + std::min(1.0, planner::liveBytes(model.graph, stage.nodes) /
+                                      mostAlive)) /
+               2;
     int64_t kernels =
         std::max<int64_t>(0, runtime.libraryBytes - runtime.baseBytes);
     (*value.getAsObject())["library_bytes"] =
         std::min(runtime.baseBytes, runtime.libraryBytes) +
-        int64_t(double(kernels) * (all > 0 ? own / all : 1));
+        int64_t(double(kernels) * share);
   }
 }
 
