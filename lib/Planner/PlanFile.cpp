@@ -7,7 +7,6 @@
 #include "hethub/Support/StrictJson.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -90,14 +89,6 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                       {"notes", std::move(notes)},
                       {"stages", std::move(stages)},
                       {"messages", std::move(messages)}};
-}
-
-std::string planToText(const Graph &graph, const cluster::Cluster &cluster,
-                       const Plan &plan) {
-  std::string text;
-  raw_string_ostream stream(text);
-  stream << formatv("{0:2}", planToJSON(graph, cluster, plan)) << "\n";
-  return text;
 }
 
 static std::string valueOf(const json::Object &object, StringRef field) {

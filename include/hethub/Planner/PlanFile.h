@@ -8,13 +8,9 @@
 
 namespace hethub::planner {
 
+/// Equal plans give equal values.
 llvm::json::Value planToJSON(const Graph &graph,
                              const cluster::Cluster &cluster, const Plan &plan);
-
-/// The same as text: indented by two, ends with a newline.
-/// Equal plans give equal bytes.
-std::string planToText(const Graph &graph, const cluster::Cluster &cluster,
-                       const Plan &plan);
 
 /// The stage map of a plan file. Predicted figures in it are ignored:
 /// `checkPlan` computes them. An error names the file and field.
