@@ -139,7 +139,7 @@ def mixes(folder: Path) -> Iterator[Row]:
         cluster = home / "cluster.yaml"
         cluster.write_text(cluster_file(counts))
         batch = f"--global-batch={SAMPLES_OF_A_DEVICE * sum(counts.values())}"
-        found = plan(model, cluster, batch, "--tensor-parallel")
+        found = plan(model, cluster, batch, "--tensor-parallel", "--time-limit=32")
         name = " + ".join(f"{count} {kind}" for kind, count in counts.items())
         if isinstance(found, str):
             yield Row(f"{size} on {name}", "no plan", found, False)

@@ -57,10 +57,9 @@ Expected<double> upperBoundThroughput(const Graph &graph,
       (attempt(middle) > 0 ? high : low) = middle;
     }
     // One device that holds all loses nothing.
-    shorter.workLimit = options.workLimit / 4;
+    shorter.workLimit = options.workLimit / (8 * cluster.types.size());
     if (high > 1)
-      for (unsigned count :
-           {high, high + 1, high + 2, 2 * high, 4 * high, most})
+      for (unsigned count : {high, high + 1, 2 * high, most})
         if (count <= most)
           attempt(count);
     sum += best * cluster.types[type].count;

@@ -34,7 +34,7 @@ hh.parameter @down : tensor<16x4xf32> from "m.bin" offset 256 length 256
 
 // No time at all still leaves one attempt. One device alone does 50 microbatches/s.
 // SHORT:        hh.plan {
-// SHORT:          upper_bound_throughput = 1.000000e+02
+// SHORT:          upper_bound_throughput = 100
 func.func @main(%x: tensor<32x4xf32>) -> tensor<32x4xf32> {
   %u = hh.get_parameter @up : tensor<4x16xf32>
   %d = hh.get_parameter @down : tensor<16x4xf32>
