@@ -6,7 +6,7 @@
 //               "latency_s": 7e-5, "bytes_per_s": 2.4e9}
 //
 // The last two are those of a whole message between two processes of the
-// machine, its sending included.
+// machine, sending and taking included.
 #include "hethub/Cluster/Cluster.h"
 
 #include "llvm/Support/FormatVariadic.h"

@@ -15,16 +15,19 @@ void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
   double bytes = double(channel.bytes);
   channel.sendSeconds = sender.send + sender.sendPerByte * bytes;
   channel.receiveSeconds = receiver.receive + receiver.receivePerByte * bytes;
-  // The link's figures are those of a whole message; what the sender's own work
-  // takes of it has passed when the message is on its way.
+  // The link's figures are those of a whole message, in which both ends' own
+  // work is a part. An emulated one is counted from the begin of the sending to
+  // the delivery.
   if (link.emulated) {
     channel.latencySeconds = std::max(
         0.0, link.latency + bytes / link.bandwidth - channel.sendSeconds);
     channel.transferSeconds = 0;
   } else {
-    channel.latencySeconds = std::max(0.0, link.latency - sender.send);
+    channel.latencySeconds =
+        std::max(0.0, link.latency - sender.send - receiver.receive);
     channel.transferSeconds =
-        std::max(0.0, bytes / link.bandwidth - sender.sendPerByte * bytes);
+        bytes * std::max(0.0, 1 / link.bandwidth - sender.sendPerByte -
+                                  receiver.receivePerByte);
   }
   auto copySeconds = [&](unsigned type) {
     double bandwidth = cluster.types[type].hostBandwidth;

@@ -50,17 +50,17 @@ class Probe:
 
     step: float  # seconds of a step
     send: float  # of handing a message over
-    beside: float  # of rank 0 for each microbatch beside that and its compute
-    compute: float  # of a compute, mean of both ranks
+    beside: float  # of rank 0 for each microbatch beside sending and computing
+    computes: list[float]  # of a compute on each rank
 
 
-def probe(size: int, microbatches: int, work: float = 0.0) -> Probe:
-    """Sends `microbatches` values of `size` bytes from one process to another, again and again. Both compute for about
-    `work` seconds a microbatch."""
+def probe(size: int, microbatches: int, works: tuple[float, float]) -> Probe:
+    """Sends `microbatches` values of `size` bytes from one process to another, again and again. They compute for about
+    `works` seconds a microbatch."""
     ranks = [Rank(k, k, 0, "cpu") for k in range(2)]
-    command = [str(tools.find("hh-run")), f"--probe={size}", f"--probe-work={work:g}", "--drain"]
+    command = [str(tools.find("hh-run")), f"--probe={size}", "--drain"]
     command += [f"--microbatches={microbatches}", f"--repeats={REPEATS}"]
-    stats = run_ranks(ranks, [command] * 2, TIMEOUT_SECONDS)
+    stats = run_ranks(ranks, [[*command, f"--probe-work={work:g}"] for work in works], TIMEOUT_SECONDS)
     sender = stats[0]
     messages = REPEATS * microbatches
     spans = zip(sender["repeat_begin_s"], sender["repeat_end_s"], strict=True)
@@ -71,8 +71,17 @@ def probe(size: int, microbatches: int, work: float = 0.0) -> Probe:
         step=statistics.median(step_seconds(stats)[WARM_UP:]),
         send=sender["send_s"] / messages,
         beside=max(0.0, active) / messages,
-        compute=statistics.mean(busy),
+        computes=busy,
     )
+
+
+def taking(size: int) -> float:
+    """Seconds by which a message delays the computes of its receiver when that is the slower rank and both keep a core
+    busy: then the transport's threads wait for a core, and the receiver for them."""
+    works = (0.75 * WORK_SECONDS, WORK_SECONDS)
+    one, several = (probe(size, count, works) for count in (1, MICROBATCHES))
+    period = (several.step - one.step) / (MICROBATCHES - 1)
+    return max(0.0, period - one.computes[1])
 
 
 def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
@@ -91,23 +100,28 @@ def runtime_figures(turns: int = 3) -> dict[str, float]:
     """The "runtime" part of a profile, from medians of `turns` runs for each size of message. The ranks compute beside
     that, as those of a model do: then caches are cold and the transport's threads share the cores.
 
-    microbatch_s                 seconds of a stage for each microbatch beside its operations
-    send_s, send_s_per_byte      for which a message keeps its sender from computing
-    latency_s, bytes_per_s       of a whole message, its sending included
+    microbatch_s                   seconds of a stage for each microbatch beside its operations
+    send_s, send_s_per_byte        for which a message keeps its sender from computing
+    receive_s, receive_s_per_byte  for which it keeps its receiver from computing
+    latency_s, bytes_per_s         of a whole message, sending and taking included
     """
-    messages, sends, beside = [], [], []
+    messages, sends, takes, beside = [], [], [], []
     for size in SIZES:
-        single = [probe(size, 1, WORK_SECONDS) for _ in range(turns)]
-        several = [probe(size, MICROBATCHES, WORK_SECONDS) for _ in range(turns)]
-        messages.append(statistics.median(max(0.0, each.step - 2 * each.compute) for each in single))
+        single = [probe(size, 1, (WORK_SECONDS, WORK_SECONDS)) for _ in range(turns)]
+        several = [probe(size, MICROBATCHES, (WORK_SECONDS, WORK_SECONDS)) for _ in range(turns)]
+        messages.append(statistics.median(max(0.0, each.step - sum(each.computes)) for each in single))
         sends.append(statistics.median(each.send for each in several))
+        takes.append(statistics.median(taking(size) for _ in range(turns)))
         beside.append(statistics.median(each.beside for each in several))
     send, send_per_byte = line(SIZES, sends)
+    receive, receive_per_byte = line(SIZES, takes)
     latency, per_byte = line(SIZES, messages)
     return {
         "microbatch_s": min(beside),
         "send_s": send,
         "send_s_per_byte": send_per_byte,
+        "receive_s": receive,
+        "receive_s_per_byte": receive_per_byte,
         "latency_s": latency,
         "bytes_per_s": 1 / max(per_byte, 1e-12),
     }
