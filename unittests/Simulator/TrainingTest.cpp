@@ -33,7 +33,7 @@ Pipeline chain(std::vector<PipelineStage> stages, double hopSeconds) {
 /// must be raised any more. For links of their own.
 double relaxedStepSeconds(const Schedule &schedule, const Pipeline &pipeline) {
   const std::vector<Row> &rows = schedule.rows;
-  std::map<std::pair<int, int>, double> arrival;    // channel, microbatch
+  std::map<std::pair<int, int>, double> arrival; // channel, microbatch
   double step = 0;
   bool changed = true;
   while (changed) {
