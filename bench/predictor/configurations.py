@@ -74,21 +74,22 @@ def own_size(model: models.Model) -> int:
 
 
 class Workshop:
-    """Profiles, compiles and runs; profiles are taken once for each model and size of a microbatch."""
+    """Profiles, compiles and runs; profiles are taken once for each model, size of a microbatch and number of ranks."""
 
     def __init__(self, scratch: Path, runtime: dict[str, float]) -> None:
         self.scratch, self.runtime = scratch, runtime
-        self.profiles: dict[tuple[str, int, str], Path] = {}
+        self.profiles: dict[tuple[str, int, int, str], Path] = {}
 
-    def profile(self, model: models.Model, size: int, label: str = "") -> Path:
-        """The model's profile for microbatches of `size`; `label` tells circumstances apart."""
-        key = (model.spec, size, label)
+    def profile(self, model: models.Model, size: int, ranks: int = 1, label: str = "") -> Path:
+        """The profile for microbatches of `size` where `ranks` compute at once; `label` tells other circumstances
+        apart."""
+        key = (model.spec, size, ranks, label)
         if key not in self.profiles:
             inputs = inputs_of(model, size)
-            file = self.scratch / f"{model.spec}-{size}{label}.json"
+            file = self.scratch / f"{model.spec}-{size}-{ranks}{label}.json"
             np.savez(self.scratch / "profile.npz", **inputs)
             dims = batch_dims(model, inputs)
-            content = hethub.profile(model.path, file, dims=dims, inputs=self.scratch / "profile.npz")
+            content = hethub.profile(model.path, file, dims=dims, inputs=self.scratch / "profile.npz", ranks=ranks)
             file.write_text(json.dumps(content | {"runtime": self.runtime}))
             self.profiles[key] = file
         return self.profiles[key]
@@ -102,9 +103,12 @@ class Workshop:
         models.ensure(model)
         size = variant.size or own_size(model)
         name = f"{variant.spec}-{size}-{variant.microbatches}-{variant.stages}{note}"
+        # Devices of one's own are quotas or emulated ones, which leave cores idle.
+        ranks = 1 if devices else variant.stages
         lines = list(devices) or [f"{{name: cpu, kind: cpu, count: {variant.stages}, profile: PROFILE}}"]
         lines = [
-            re.sub(r"PROFILE(-\w+)?", lambda m: self.profile(model, size, m[1] or "").name, text) for text in lines
+            re.sub(r"PROFILE(-\w+)?", lambda m: self.profile(model, size, ranks, m[1] or "").name, text)
+            for text in lines
         ]
         text = "devices:\n" + "".join(f"  - {line}\n" for line in lines)
         text += "links:\n" + "".join(f"  - {line}\n" for line in links) if links else ""

@@ -86,7 +86,7 @@ def prepare(workshop: Workshop, label: str, quotas: dict[str, Quota]):
         models.ensure(model)
         for kind, quota in quotas.items():
             with quota.entered():
-                workshop.profile(model, size, f"-{label}_{kind}")
+                workshop.profile(model, size, label=f"-{label}_{kind}")
         devices = [f"{{name: {kind}, kind: cpu, count: 1, profile: PROFILE-{label}_{kind}}}" for kind in quotas]
         for link, lines in LINKS.items():
             yield workshop.prepare(Variant(spec, size, MICROBATCHES, 2), devices, lines, f"-{label}-{link}")

@@ -175,6 +175,7 @@ def profile_command(arguments: argparse.Namespace) -> None:
             inputs=arguments.inputs,
             repeats=arguments.repeats,
             runtime=arguments.runtime,
+            ranks=arguments.ranks,
         )
         step.done = f"measured {len(found['ops'])} distinct operations, wrote {arguments.output}"
     if arguments.json:
@@ -263,6 +264,9 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inputs", type=Path, metavar="NPZ", help="inputs to run on (made up)")
     parser.add_argument(
         "--repeats", type=int, default=20, metavar="N", help="runs that the median is taken of, at least (20)"
+    )
+    parser.add_argument(
+        "--ranks", type=int, default=1, metavar="N", help="ranks that will compute on this machine at once (1)"
     )
     parser.add_argument(
         "--runtime",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from .folders import new_file
 from .probe import runtime_figures
 
 REPEATS = 20
+WITHOUT_END = 1_000_000_000
 
 
 def processor() -> str:
@@ -28,6 +31,20 @@ def processor() -> str:
     return names[0] if names else platform.machine()
 
 
+@contextmanager
+def neighbours(count: int, command: Sequence[str]) -> Iterator[None]:
+    """`count` processes of a command that does not end by itself, for as long as the block lasts."""
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
 def profile(
     model: Path | str,
     output: Path | str,
@@ -36,23 +53,29 @@ def profile(
     inputs: Path | str | None = None,
     repeats: int = REPEATS,
     runtime: bool = False,
+    ranks: int = 1,
 ) -> dict[str, Any]:
     """Times every distinct operation (name, attributes, types) of a model on one thread of this machine, within runs
     of the whole model, and writes `output` for the `profile:` field of cluster.yaml. Returns its content: under "ops",
     by signature, seconds of one execution ("forward_s": median of `repeats` runs) and how many nodes there are.
 
     `inputs` is an .npz file to run on; without it inputs are made up. `runtime` adds what messages and microbatches
-    take (`hethub.probe.runtime_figures`).
+    take (`hethub.probe.runtime_figures`). `ranks` is how many will compute on this machine at once: they share its
+    caches and memory, so the others run the same model while one is timed.
     """
     if repeats < 1:
         raise HetHubError(f"repeats must be at least 1, got: {repeats}")
+    if ranks < 1:
+        raise HetHubError(f"ranks must be at least 1, got: {ranks}")
     with tempfile.TemporaryDirectory(prefix="hethub-profile-") as scratch, new_file(Path(output)) as file:
         folder = compile(model, Path(scratch) / "out", stages=1, dims=dims, emit=("program",))
         times = Path(scratch) / "times.json"
-        arguments = ["--profile", str(folder), "--profile-out", str(times), f"--repeats={repeats}"]
+        arguments = ["--profile", str(folder)]
         if inputs is not None:
             arguments.append(f"--inputs={inputs}")
-        tools.run("hh-run", arguments)
+        beside = [*arguments, f"--profile-out={Path(scratch) / 'beside.json'}", f"--repeats={WITHOUT_END}"]
+        with neighbours(ranks - 1, [str(tools.find("hh-run")), *beside]):
+            tools.run("hh-run", [*arguments, f"--profile-out={times}", f"--repeats={repeats}"])
         measured = json.loads(times.read_text())
         # What the process held beside what the plan of this one stage counts.
         [stage] = json.loads((folder / "plan.json").read_text())["stages"]
@@ -62,6 +85,7 @@ def profile(
             "machine": processor(),
             "threads": 1,
             "repeats": repeats,
+            "ranks": ranks,
             **({"runtime": runtime_figures()} if runtime else {}),
             "library_bytes": max(0, measured["process_bytes"] - counted),
             **measured,

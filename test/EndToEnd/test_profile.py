@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import hethub
+import pytest
 import small_models
 from command import hethub as command
 
@@ -32,3 +35,37 @@ def test_measured_times_override_the_roofline(tmp_path: Path, layers: Path) -> N
     cluster.write_text("devices:\n  - {name: a, kind: cpu, memory: 1 GiB, profile: slow.json}\n")
     plan = hethub.plan(layers, cluster=cluster)
     assert sum(stage["forward_seconds"] for stage in plan["stages"]) == 0.25 * 2 * small_models.LAYERS
+
+
+def test_neighbours_run_while_the_model_is_timed_and_not_longer(
+    tmp_path: Path, layers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    alive: list[int] = []
+    popen, run = subprocess.Popen, hethub.tools.run
+
+    def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        process = popen(command, **options)
+        if "--repeats=1000000000" in command:
+            started.append(process)
+        return process
+
+    def timed(name: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+        result = run(name, arguments)
+        if name == "hh-run":
+            alive.append(sum(process.poll() is None for process in started))
+        return result
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(hethub.tools, "run", timed)
+    content = hethub.profile(layers, tmp_path / "host.json", repeats=3, ranks=3)
+    assert content["ranks"] == 3
+    assert (len(started), alive) == (2, [2])
+    assert all(process.poll() is not None for process in started)
+
+
+def test_at_least_one_rank(tmp_path: Path, layers: Path) -> None:
+    result = command("profile", layers, "-o", tmp_path / "host.json", "--ranks", 0)
+    assert result.returncode == 1
+    assert "ranks must be at least 1, got: 0" in result.stderr
+    assert not (tmp_path / "host.json").exists()
