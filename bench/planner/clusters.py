@@ -154,9 +154,9 @@ def mixes(folder: Path) -> Iterator[Row]:
         peaks = [count * PEAK[stage["device_type"]] for count, stage in zip(devices, stages, strict=True)]
         peak = share_of_split(model, cluster, facts, peaks, batch)
         step = facts["simulated_seconds"] or facts["step_seconds"]
-        beaten = "*" if share > 1 else " "
+        of_bound = f"{share:8.2%}" + ("*" if share > 1 else " ")
         print(
-            f"{size:6} {name:32} {len(stages):6} {step:9.3f} {facts['gap']:7.2%} {share:8.2%}{beaten} {even:>13} {peak:>13}",
+            f"{size:6} {name:32} {len(stages):6} {step:9.3f} {facts['gap']:7.2%} {of_bound} {even:>13} {peak:>13}",
             flush=True,
         )
     print("* the types alone are planned worse than the mix: not counted")
