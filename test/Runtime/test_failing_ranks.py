@@ -17,7 +17,14 @@ LONG = 100_000_000  # repeats: never ends by itself
 def start(job, folder: Path, *options: str) -> subprocess.Popen[str]:
     command = [*COMMAND, "run", str(job.out), "--inputs", str(job.inputs), "--outputs", str(folder / "y.npz")]
     command += ["--microbatches", "4", "--repeats", str(LONG), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell starts its background jobs, and all that they start, with SIGINT ignored.
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def children(pid: int) -> dict[int, int]:
