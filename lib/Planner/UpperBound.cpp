@@ -18,7 +18,7 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   // they happen to divide the work more evenly.
   Options shorter = options;
   shorter.exactStages = shorter.maxStages = 0;
-  shorter.workLimit = options.workLimit / 64;
+  shorter.workLimit = options.workLimit / (32 * cluster.types.size());
   double sum = 0;
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
     cluster::Cluster alone = cluster;
