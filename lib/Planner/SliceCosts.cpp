@@ -110,8 +110,12 @@ void SliceCosts::buildWork(const cluster::Cluster &cluster) {
   }
   parameterFactor = factor;
   for (const SharedParameter &parameter : graph.sharedParameters) {
-    sharedUsers.push_back(parameter.users);
-    std::sort(sharedUsers.back().begin(), sharedUsers.back().end());
+    std::vector<unsigned> next(nodeCount + 1, nodeCount);
+    for (unsigned user : parameter.users)
+      next[user] = user;
+    for (unsigned position = nodeCount; position-- > 0;)
+      next[position] = std::min(next[position], next[position + 1]);
+    nextUser.push_back(std::move(next));
   }
 }
 
@@ -135,12 +139,9 @@ std::vector<Choice> SliceCosts::choices() const {
 double SliceCosts::parametersOf(const Bytes &bytes, unsigned begin,
                                 unsigned end) const {
   double sum = bytes.parameters[end] - bytes.parameters[begin];
-  for (size_t index = 0; index < sharedUsers.size(); ++index) {
-    const std::vector<unsigned> &users = sharedUsers[index];
-    auto user = std::lower_bound(users.begin(), users.end(), begin);
-    if (user != users.end() && *user < end)
+  for (size_t index = 0; index < nextUser.size(); ++index)
+    if (nextUser[index][begin] < end)
       sum += bytes.shared[index];
-  }
   return sum;
 }
 

@@ -172,11 +172,13 @@ private:
   std::vector<Segment> segments;
   std::vector<size_t> segmentBegin;
   std::vector<double> tables;
-  std::vector<Bytes> bytesOfWidth;                // by log2 of the width
-  std::vector<std::vector<unsigned>> sharedUsers; // sorted
-  std::vector<SumLink> sumLinks;                  // by type
-  std::vector<unsigned> replicaLimits;            // by type
-  std::vector<double> optimizerPerByte;           // by type
+  std::vector<Bytes> bytesOfWidth; // by log2 of the width
+  /// Of each shared parameter, by position: its first user there or later,
+  /// `nodeCount` if none. Looked up for each slice that is costed.
+  std::vector<std::vector<unsigned>> nextUser;
+  std::vector<SumLink> sumLinks;        // by type
+  std::vector<unsigned> replicaLimits;  // by type
+  std::vector<double> optimizerPerByte; // by type
   double parameterFactor = 1;
 };
 

@@ -8,6 +8,25 @@ using namespace llvm;
 
 namespace hethub::planner {
 
+/// What one device type sees of a graph. Tables of costs grow with the square
+/// of the number of types.
+static Graph onlyType(Graph graph, unsigned type) {
+  for (Node &node : graph.nodes)
+    for (std::vector<double> *figures :
+         {&node.forwardSeconds, &node.backwardSeconds, &node.cloneSeconds})
+      if (!figures->empty())
+        *figures = {(*figures)[type]};
+  return graph;
+}
+
+static cluster::Cluster onlyType(const cluster::Cluster &cluster,
+                                 unsigned type) {
+  cluster::Cluster alone;
+  alone.types = {cluster.types[type]};
+  alone.setLink(0, 0, cluster.link(type, type));
+  return alone;
+}
+
 Expected<double> upperBoundThroughput(const Graph &graph,
                                       const cluster::Cluster &cluster,
                                       const Options &options) {
@@ -18,20 +37,20 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   // they happen to divide the work more evenly.
   Options shorter = options;
   shorter.exactStages = shorter.maxStages = 0;
-  shorter.workLimit = options.workLimit / (32 * cluster.types.size());
   double sum = 0;
   for (unsigned type = 0; type < cluster.types.size(); ++type) {
-    cluster::Cluster alone = cluster;
-    for (cluster::DeviceType &other : alone.types)
-      other.count = 0;
+    const Graph seen = onlyType(graph, type);
+    cluster::Cluster alone = onlyType(cluster, type);
+    if (!options.memoryLimits.empty())
+      shorter.memoryLimits = {options.memoryLimits[type]};
     const unsigned inNode = devicesOfNode(cluster.types[type]),
                    most = cluster.types[type].count;
     double best = 0;
     // Microbatches/s of each device; 0: does not fit.
     auto attempt = [&](unsigned count) {
-      alone.types[type].count = count;
-      alone.types[type].nodes = (count + inNode - 1) / inNode;
-      Expected<Plan> plan = findPlan(graph, alone, shorter, /*thorough=*/false);
+      alone.types[0].count = count;
+      alone.types[0].nodes = (count + inNode - 1) / inNode;
+      Expected<Plan> plan = findPlan(seen, alone, shorter, /*thorough=*/false);
       if (!plan) {
         consumeError(plan.takeError());
         return 0.0;
@@ -43,6 +62,7 @@ Expected<double> upperBoundThroughput(const Graph &graph,
       best = std::max(best, rate);
       return rate;
     };
+    shorter.workLimit = options.workLimit / (32 * cluster.types.size());
     // The fewest devices that hold the model: none with `low`, all of it with
     // `high`.
     unsigned low = 0, high = 1;
