@@ -4,12 +4,22 @@
 
 #include "hethub/Simulator/Simulator.h"
 
+#include <gtest/gtest.h>
 #include <random>
 
 namespace hethub::simulator::test {
 
 inline double real(std::mt19937 &engine, double high) {
   return high * (double(engine()) / double(engine.max()));
+}
+
+inline Result mustSimulate(const Schedule &schedule, const Pipeline &pipeline) {
+  llvm::Expected<Result> result = simulate(schedule, pipeline);
+  if (!result) {
+    ADD_FAILURE() << llvm::toString(result.takeError());
+    return {};
+  }
+  return *result;
 }
 
 /// A chain of up to 6 stages, each connected with the next.

@@ -10,15 +10,6 @@ using namespace hethub::simulator::test;
 
 namespace {
 
-Result mustSimulate(const Schedule &schedule, const Pipeline &pipeline) {
-  llvm::Expected<Result> result = simulate(schedule, pipeline);
-  if (!result) {
-    ADD_FAILURE() << llvm::toString(result.takeError());
-    return {};
-  }
-  return *result;
-}
-
 /// sum f + sum c + (m - 1) max(f, transfers): links are stages of their own
 /// when they are the slowest.
 double closedForm(const Pipeline &pipeline, int microbatches) {

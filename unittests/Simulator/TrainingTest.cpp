@@ -10,15 +10,6 @@ using namespace hethub::simulator::test;
 
 namespace {
 
-Result mustSimulate(const Schedule &schedule, const Pipeline &pipeline) {
-  llvm::Expected<Result> result = simulate(schedule, pipeline);
-  if (!result) {
-    ADD_FAILURE() << llvm::toString(result.takeError());
-    return {};
-  }
-  return *result;
-}
-
 Pipeline chain(std::vector<PipelineStage> stages, double hopSeconds) {
   Pipeline pipeline;
   pipeline.stages = std::move(stages);

@@ -102,6 +102,10 @@ struct Placement {
 /// message, which names the node.
 llvm::Error verifyPlacementProblem(const PlacementProblem &problem);
 
+/// Every node behind its producers; nodes on cycles, and what hangs behind
+/// them, are left out.
+std::vector<unsigned> topologicalOrder(const PlacementProblem &problem);
+
 /// Errors: those of verifyPlacementProblem, and backward nodes in a latency
 /// problem. The same options give the same placement unless the time limit
 /// ended the search.

@@ -45,19 +45,9 @@ private:
 } // namespace
 
 PathBound::PathBound(const PlacementProblem &problem)
-    : problem(problem), words((problem.nodes.size() + 63) / 64),
+    : problem(problem), order(topologicalOrder(problem)),
+      words((problem.nodes.size() + 63) / 64),
       descendants(problem.nodes.size() * size_t(words), 0) {
-  std::vector<unsigned> waiting(problem.nodes.size(), 0);
-  for (const PlacementNode &node : problem.nodes)
-    for (unsigned consumer : node.consumers)
-      ++waiting[consumer];
-  for (unsigned node = 0; node < problem.nodes.size(); ++node)
-    if (waiting[node] == 0)
-      order.push_back(node);
-  for (size_t next = 0; next < order.size(); ++next)
-    for (unsigned consumer : problem.nodes[order[next]].consumers)
-      if (--waiting[consumer] == 0)
-        order.push_back(consumer);
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     uint64_t *row = &descendants[size_t(*node) * words];
     row[*node / 64] |= uint64_t(1) << (*node % 64);

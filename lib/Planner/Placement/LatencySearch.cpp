@@ -276,19 +276,8 @@ searchLatency(const PlacementProblem &problem, const Units &units,
   // Nodes of a unit in a topological order: those of a pooled slice are done in
   // that order.
   std::vector<std::vector<unsigned>> nodesOf(units.size());
-  std::vector<unsigned> waiting(problem.nodes.size(), 0), order;
-  for (const PlacementNode &node : problem.nodes)
-    for (unsigned consumer : node.consumers)
-      ++waiting[consumer];
-  for (unsigned node = 0; node < problem.nodes.size(); ++node)
-    if (waiting[node] == 0)
-      order.push_back(node);
-  for (size_t next = 0; next < order.size(); ++next) {
-    nodesOf[units.unitOfNode[order[next]]].push_back(order[next]);
-    for (unsigned consumer : problem.nodes[order[next]].consumers)
-      if (--waiting[consumer] == 0)
-        order.push_back(consumer);
-  }
+  for (unsigned node : topologicalOrder(problem))
+    nodesOf[units.unitOfNode[node]].push_back(node);
 
   LatencyModel model(problem, places);
   std::vector<unsigned> placeOfNode(problem.nodes.size());

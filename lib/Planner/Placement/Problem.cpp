@@ -76,27 +76,35 @@ static Error verifyNode(const PlacementProblem &problem, unsigned index) {
   return Error::success();
 }
 
-/// Names a node on a cycle if there is one.
-static Error verifyAcyclic(const PlacementProblem &problem) {
-  std::vector<unsigned> waiting(problem.nodes.size(), 0), ready;
+std::vector<unsigned> topologicalOrder(const PlacementProblem &problem) {
+  std::vector<unsigned> waiting(problem.nodes.size(), 0), order;
   for (const PlacementNode &node : problem.nodes)
     for (unsigned consumer : node.consumers)
       ++waiting[consumer];
   for (unsigned node = 0; node < problem.nodes.size(); ++node)
     if (waiting[node] == 0)
-      ready.push_back(node);
-  for (size_t next = 0; next < ready.size(); ++next)
-    for (unsigned consumer : problem.nodes[ready[next]].consumers)
+      order.push_back(node);
+  for (size_t next = 0; next < order.size(); ++next)
+    for (unsigned consumer : problem.nodes[order[next]].consumers)
       if (--waiting[consumer] == 0)
-        ready.push_back(consumer);
-  if (ready.size() == problem.nodes.size())
+        order.push_back(consumer);
+  return order;
+}
+
+/// Names a node on a cycle if there is one.
+static Error verifyAcyclic(const PlacementProblem &problem) {
+  std::vector<unsigned> order = topologicalOrder(problem);
+  if (order.size() == problem.nodes.size())
     return Error::success();
+  std::vector<bool> ordered(problem.nodes.size());
+  for (unsigned node : order)
+    ordered[node] = true;
   // Walking back among the nodes that never became ready must end in a cycle;
   // what hangs behind one is no part of it.
   std::vector<unsigned> before(problem.nodes.size());
   unsigned start = 0;
   for (unsigned node = 0; node < problem.nodes.size(); ++node) {
-    if (waiting[node] == 0)
+    if (ordered[node])
       continue;
     start = node;
     for (unsigned consumer : problem.nodes[node].consumers)
