@@ -24,9 +24,10 @@ class Simulation {
 public:
   Simulation(const Schedule &schedule, const Pipeline &pipeline,
              bool keepEvents)
-      : rows(schedule.rows), training(schedule.training), pipeline(pipeline),
-        keepEvents(keepEvents), ranks(pipeline), rankStates(ranks.count),
-        stageStates(pipeline.stages.size()) {
+      : rows(schedule.rows), pipeline(pipeline), keepEvents(keepEvents),
+        ranks(pipeline), rankStates(ranks.count),
+        stageStates(pipeline.stages.size()),
+        lastParts(pipeline.stages.size(), Action::Forward) {
     result.stages.resize(pipeline.stages.size());
     connect(schedule.microbatches);
     for (const Channel &channel : pipeline.channels)
@@ -51,7 +52,8 @@ public:
         break;
       case Action::Forward:
       case Action::Backward:
-        rank.inFlight -= (row.action == Action::Backward) == training;
+      case Action::Weight:
+        rank.inFlight -= row.action == lastParts[row.stage];
         [[fallthrough]];
       default:
         rank.busy = false;
@@ -75,10 +77,15 @@ private:
     int inFlight = 0, mostInFlight = 0;
     double copyOutFree = 0, copyInFree = 0;
   };
+  /// Ranks that sum gradients with each other.
+  struct Summing {
+    size_t members = 0;
+    std::vector<uint32_t> waiting; ///< All-reduces that wait for others.
+  };
   struct StageState {
     bool started = false;
-    double last = 0;                   ///< End of its last compute.
-    std::vector<uint32_t> summing;     ///< All-reduces that wait for others.
+    double last = 0; ///< End of its last compute.
+    Summing summing;
     double receiveSeconds[2] = {0, 0}; ///< What taking its messages costs a
                                        ///< forward, a backward.
   };
@@ -126,6 +133,10 @@ private:
         continue;
       }
       issued[rankStates[ranks.of(row.stage, row.replica)].end++] = index;
+      if (row.action == Action::Backward || row.action == Action::Weight)
+        lastParts[row.stage] = std::max(lastParts[row.stage], row.action);
+      if (row.action == Action::AllReduce)
+        ++summingOf(row.stage).members;
       if (row.action == Action::Forward || row.action == Action::Backward)
         computeOf(row, row.action == Action::Backward) = index;
     }
@@ -161,14 +172,12 @@ private:
     const Row &row = rows[index];
     const PipelineStage &stage = pipeline.stages[row.stage];
     StageState &state = stageStates[row.stage];
-    double duration = stage.optimizerSeconds;
-    if (row.action != Action::OptimizerStep) {
-      bool backward = row.action == Action::Backward;
-      duration = stage.overheadSeconds + state.receiveSeconds[backward] +
-                 (backward ? stage.backwardSeconds : stage.forwardSeconds);
-      if (!backward)
-        rank.mostInFlight = std::max(rank.mostInFlight, ++rank.inFlight);
-    }
+    double duration = secondsOf(row);
+    if (row.action == Action::Forward || row.action == Action::Backward)
+      duration += stage.overheadSeconds +
+                  state.receiveSeconds[row.action == Action::Backward];
+    if (row.action == Action::Forward)
+      rank.mostInFlight = std::max(rank.mostInFlight, ++rank.inFlight);
     rank.busy = true;
     double end = seconds + duration;
     StageTimes &times = result.stages[row.stage];
@@ -179,6 +188,21 @@ private:
     times.busySeconds += duration;
     record(row, seconds, end);
     happenings.push({end, index});
+  }
+
+  double secondsOf(const Row &row) const {
+    const PipelineStage &stage = pipeline.stages[row.stage];
+    switch (row.action) {
+    case Action::Forward:
+      return stage.forwardSeconds;
+    case Action::Backward:
+      return stage.backwardSeconds -
+             (lastParts[row.stage] == Action::Weight ? stage.weightSeconds : 0);
+    case Action::Weight:
+      return stage.weightSeconds;
+    default:
+      return stage.optimizerSeconds;
+    }
   }
 
   void send(RankState &rank, uint32_t index, double seconds) {
@@ -221,19 +245,24 @@ private:
     return {link, row.replica, row.peerReplica};
   }
 
+  Summing &summingOf(int stage) {
+    return pipeline.stages[stage].sharesParameters ? sharedSumming
+                                                   : stageStates[stage].summing;
+  }
+
   void sumGradients(RankState &rank, uint32_t index, double seconds) {
-    const PipelineStage &stage = pipeline.stages[rows[index].stage];
-    std::vector<uint32_t> &summing = stageStates[rows[index].stage].summing;
+    Summing &summing = summingOf(rows[index].stage);
     rank.summing = true;
-    summing.push_back(index);
-    if (int(summing.size()) < stage.replicas)
+    summing.waiting.push_back(index);
+    if (summing.waiting.size() < summing.members)
       return;
-    // The last replica to come starts it.
-    double end = seconds + stage.allReduceSeconds;
-    result.stages[rows[index].stage].allReduceSeconds = stage.allReduceSeconds;
-    for (uint32_t member : summing) {
-      record(rows[member], seconds, end);
-      happenings.push({end, member});
+    // The last one to come starts it.
+    for (uint32_t member : summing.waiting) {
+      int stage = rows[member].stage;
+      double duration = pipeline.stages[stage].allReduceSeconds;
+      result.stages[stage].allReduceSeconds = duration;
+      record(rows[member], seconds, seconds + duration);
+      happenings.push({seconds + duration, member});
     }
   }
 
@@ -277,13 +306,15 @@ private:
   }
 
   const std::vector<Row> &rows;
-  bool training;
   const Pipeline &pipeline;
   bool keepEvents;
   Ranks ranks;
   Result result;
   std::vector<RankState> rankStates;
   std::vector<StageState> stageStates;
+  std::vector<Action> lastParts; ///< by stage: what a microbatch's values are
+                                 ///< kept for
+  Summing sharedSumming;         ///< of stages that share parameters
   std::vector<uint32_t> issued;  ///< rows but receives, rank by rank
   std::vector<uint32_t> partner; ///< of a send: its receive; of a receive: the
                                  ///< compute that uses it

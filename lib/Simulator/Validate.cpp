@@ -67,8 +67,10 @@ private:
         return fail(
             row,
             "an inference table must have receives, forwards and sends only");
-      if (row.action == Action::Weight)
-        return fail(row, "a backward must be one row, got: a part of it");
+      const PipelineStage &of = pipeline.stages[row.stage];
+      if ((row.action == Action::Backward && !of.hasBackward) ||
+          (row.action == Action::Weight && !(of.hasBackward && of.hasWeight)))
+        return fail(row, "the stage must have this part");
       return Error::success();
     }
     if (row.channel < 0 || row.channel >= int(pipeline.channels.size()))
@@ -114,9 +116,11 @@ private:
     for (bool backward : {false, true})
       computedBy[backward].assign(pipeline.stages.size(),
                                   std::vector<int>(schedule.microbatches, -1));
+    // Weights are a part of their own in all of a stage or nowhere in it.
+    std::vector<int> weights(pipeline.stages.size(), 0);
     for (const std::vector<size_t> &rows : rowsOf) {
       std::map<int, unsigned> received[2], sent[2];
-      std::set<int> computed[2];
+      std::set<int> computed[2], weighed;
       for (size_t index : rows) {
         const Row &row = schedule.rows[index];
         bool backward = isBackward(row);
@@ -126,6 +130,13 @@ private:
           if (!computed[backward].count(row.microbatch))
             return fail(row, "a value must be computed before it is sent");
           ++sent[backward][row.microbatch];
+        } else if (row.action == Action::Weight) {
+          if (!computed[1].count(row.microbatch))
+            return fail(row, "a weight must come after its backward, on the "
+                             "same replica");
+          if (!weighed.insert(row.microbatch).second)
+            return fail(row, "a microbatch must be computed once in a stage");
+          ++weights[row.stage];
         } else if (row.action == Action::Forward ||
                    row.action == Action::Backward) {
           unsigned needed = inputs[backward][row.stage];
@@ -165,12 +176,20 @@ private:
                                    Twine(sent[backward][microbatch]));
       }
     }
+    for (size_t stage = 0; stage < pipeline.stages.size(); ++stage)
+      if (weights[stage] != 0 && weights[stage] != schedule.microbatches)
+        return createStringError(
+            inconvertibleErrorCode(),
+            "stage " + Twine(stage) +
+                ": all microbatches or none must have a weight, got: " +
+                Twine(weights[stage]) + " of " + Twine(schedule.microbatches));
     for (bool backward : {false, true})
       for (size_t stage = 0; stage < pipeline.stages.size(); ++stage)
         for (int microbatch = 0; microbatch < schedule.microbatches;
              ++microbatch)
           if (computedBy[backward][stage][microbatch] < 0 &&
-              (!backward || schedule.training))
+              (!backward ||
+               (schedule.training && pipeline.stages[stage].hasBackward)))
             return createStringError(
                 inconvertibleErrorCode(),
                 "stage " + Twine(stage) + ": microbatch " + Twine(microbatch) +
@@ -180,12 +199,13 @@ private:
   }
 
   /// Training ends on each replica with the sum of gradients, where there are
-  /// others, and the optimizer step.
+  /// others to sum with, and the optimizer step.
   Error checkStepEnds() {
     for (size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
       int replicas = pipeline.stages[stage].replicas;
+      bool sums = pipeline.stages[stage].sumsGradients();
       std::vector<Action> wanted;
-      if (replicas > 1)
+      if (sums)
         wanted.push_back(Action::AllReduce);
       wanted.push_back(Action::OptimizerStep);
       for (int replica = 0; replica < replicas; ++replica) {
@@ -203,8 +223,7 @@ private:
               inconvertibleErrorCode(),
               "stage " + Twine(stage) + " replica " + Twine(replica) +
                   ": a step must end with one " +
-                  (replicas > 1 ? "all-reduce and one " : "") +
-                  "optimizer step");
+                  (sums ? "all-reduce and one " : "") + "optimizer step");
       }
     }
     return Error::success();
@@ -332,8 +351,12 @@ Error checkPipeline(const Pipeline &pipeline, bool training) {
                   ": replicas must be at least 1, got: " +
                   Twine(pipeline.stages[stage].replicas));
     const PipelineStage &of = pipeline.stages[stage];
+    if (!(of.weightSeconds <= of.backwardSeconds))
+      return fail("stage " + Twine(stage) +
+                  ": weight seconds must be at most those of the backward");
     for (auto [name, seconds] : {std::pair("forward", of.forwardSeconds),
                                  std::pair("backward", of.backwardSeconds),
+                                 std::pair("weight", of.weightSeconds),
                                  std::pair("overhead", of.overheadSeconds),
                                  std::pair("all-reduce", of.allReduceSeconds),
                                  std::pair("optimizer", of.optimizerSeconds)})

@@ -15,13 +15,25 @@ struct PipelineStage {
   std::string name; ///< For traces: "stage 0 (new)".
   int replicas = 1;
   double forwardSeconds = 0;
-  double backwardSeconds = 0; ///< With the forward pass where that is computed
-                              ///< again.
+  double backwardSeconds = 0; ///< Of all parts; with the forward pass where
+                              ///< that is computed again.
+  double weightSeconds = 0;   ///< Of these, what a part of its own can take:
+                              ///< gradients of parameters.
   double overheadSeconds = 0; ///< Adds to each forward and to each backward:
                               ///< launch, inputs, outputs.
   /// Training: microbatches of all replicas together between their forward and
   /// their backward. 0: by `microbatchesInFlight`.
   int inFlight = 0;
+  /// Zero-bubble: as many of them between their forward and their last part as
+  /// fit in memory. 0: `inFlight`.
+  int inFlightLimit = 0;
+
+  // Training: what the stage's programs are.
+  bool hasBackward = true; ///< false: no gradient reaches it.
+  bool hasWeight = true;   ///< Gradients of parameters can be a part of their
+                           ///< own, as zero-bubble wants them.
+  bool sharesParameters = false; ///< Gradients are summed over all stages that
+                                 ///< do, not over its replicas alone.
 
   // Once a step, in training.
   int64_t gradientBytes = 0;   ///< What replicas sum.
@@ -32,6 +44,9 @@ struct PipelineStage {
   int64_t residentBytes = 0;   ///< Weights, gradients, optimizer state.
   int64_t activationBytes = 0; ///< For each microbatch in flight.
   int64_t workspaceBytes = 0;  ///< While it computes.
+
+  /// Whether a step has an all-reduce of its gradients.
+  bool sumsGradients() const { return replicas > 1 || sharesParameters; }
 };
 
 /// A directed edge that carries one value per microbatch: a value of the model

@@ -9,6 +9,7 @@
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,13 +67,28 @@ Schedule expand(const Schedule &schedule, const Pipeline &pipeline,
 /// Inference rows of one microbatch (perMicrobatch = true).
 Schedule inferenceStream(const Pipeline &pipeline);
 
-/// Training: one forward, one backward (1F1B) on each replica, after as many
-/// forwards as make `PipelineStage::inFlight` (at least one on each replica,
-/// and more where a later stage would otherwise wait for ever), then the
-/// all-reduce among replicas and the optimizer step. Microbatch j is on replica
-/// j mod r of each stage, so neighbouring stages may have different r.
+/// The order of forwards and backwards in a training step.
+enum class ScheduleKind {
+  GPipe,                 ///< All forwards, then all backwards.
+  OneForwardOneBackward, ///< In turn, as soon as the pipeline is full.
+  ZeroBubble ///< The same with backwards in two parts: gradients go back early,
+             ///< those of parameters (Action::Weight) fill the gaps.
+};
+
+/// "gpipe", "1f1b", "zero-bubble": the names of --schedule.
+llvm::StringRef toString(ScheduleKind kind);
+std::optional<ScheduleKind> scheduleKindOf(llvm::StringRef name);
+
+/// Training: forwards and backwards of each replica in the order of `kind`,
+/// then the all-reduce of gradients and the optimizer step. Microbatch j is on
+/// replica j mod r of each stage, so neighbouring stages may have different r.
 /// Gradients travel on the channels that lead backwards.
-Schedule trainingSchedule(const Pipeline &pipeline, int microbatches);
+/// 1F1B begins with as many forwards as make `PipelineStage::inFlight` (at
+/// least one on each replica, and more where a later stage would otherwise wait
+/// for ever).
+Schedule
+trainingSchedule(const Pipeline &pipeline, int microbatches,
+                 ScheduleKind kind = ScheduleKind::OneForwardOneBackward);
 
 /// Refuses a table that cannot run: fields out of range, a send or receive
 /// without its counterpart, another order at the two ends of a channel, values
