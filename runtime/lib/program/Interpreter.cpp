@@ -326,11 +326,11 @@ Tensors Interpreter::forward(Tensors inputs, const CallTimer *timer) {
 }
 
 Load hethub::runtime::loaderOf(std::shared_ptr<const StageProgram> program) {
-  return [program](WeightsFile &weights) -> Forward {
+  return [program](WeightsFile &weights) -> Functions {
     auto interpreter = std::make_shared<Interpreter>(program);
     interpreter->load(weights);
-    return [interpreter](Tensors inputs) {
+    return {[interpreter](Tensors inputs) {
       return interpreter->forward(std::move(inputs));
-    };
+    }};
   };
 }

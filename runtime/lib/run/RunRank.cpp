@@ -53,7 +53,7 @@ RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
 
   auto begin = Clock::now();
   WeightsFile weights(weightsPath, device);
-  Forward forward = load(weights);
+  Forward forward = load(weights).forward;
   stats.weightsBytes = weights.totalBytes();
   stats.loadS = secondsBetween(begin, Clock::now());
 

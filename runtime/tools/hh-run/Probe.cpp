@@ -51,13 +51,13 @@ PreparedStage hethub::runtime::probeStage(int rank, int64_t bytes,
     spec.inputs = {port};
     spec.rows = {{Action::Receive, channel.id}, {Action::Forward}};
   }
-  prepared.load = [bytes, workS, rank](WeightsFile &) -> Forward {
+  prepared.load = [bytes, workS, rank](WeightsFile &) -> Functions {
     // One value again and again.
     at::Tensor value = at::zeros({bytes}, at::TensorOptions().dtype(at::kByte));
-    return [value, rank, work = workOf(workS)](Tensors) {
+    return {[value, rank, work = workOf(workS)](Tensors) {
       work();
       return rank == 0 ? Tensors{value} : Tensors{};
-    };
+    }};
   };
   return prepared;
 }

@@ -107,6 +107,9 @@ LogicalResult ProgramOp::verify() {
   if (!SymbolTable::lookupNearestSymbolFrom<DeviceTypeOp>(*this,
                                                           getDeviceAttr()))
     return emitOpError("no device type of this name: ") << getDeviceAttr();
+  if (auto part = getPart(); part && *part != "backward" && *part != "weight")
+    return emitOpError("part must be \"backward\" or \"weight\", got: ")
+           << getPartAttr();
   if (getBody().empty())
     return emitOpError("body must not be empty");
   llvm::SmallDenseSet<int64_t> channels;

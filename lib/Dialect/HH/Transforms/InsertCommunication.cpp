@@ -140,7 +140,8 @@ void Inserter::makeProgram(unsigned index, OpBuilder &builder) {
   auto program = ProgramOp::create(
       builder, stage.getLoc(), "stage_" + std::to_string(index),
       builder.getFunctionType(inputTypes, outputTypes), index,
-      stage.getDevice(), stage.getReplicas(), arrayOf(inputAttrs),
+      stage.getDevice(), stage.getReplicas(), /*part=*/nullptr,
+      arrayOf(inputAttrs),
       arrayOf(outputAttrs));
   for (NamedAttribute attribute : stage->getDiscardableAttrs())
     program->setAttr(attribute.getName(), attribute.getValue());

@@ -44,17 +44,38 @@ struct DeviceSpec {
   int replicas = 1;            ///< microbatch j runs on replica j mod replicas
   double emulatedSlowdown = 0; ///< 0: not emulated
   double profiledForwardS = 0; ///< seconds of one forward on the real device
+  double profiledBackwardS = 0, profiledWeightS = 0; ///< of the other functions
 };
 
-/// An input or output of `forward`, in the order of its arguments and results.
-/// Exactly one of `channel` (the tensor travels from or to another stage) and
-/// `index` (position among the model's own inputs or outputs) is not -1.
+/// An input or output of a function, in the order of its arguments and results.
+/// Exactly one of `channel` (the tensor travels from or to another stage),
+/// `index` (position among the model's own inputs or outputs), `saved`,
+/// `gradientOf` and `updateOf` is set.
 struct PortSpec {
   std::string name; ///< the model's name of the tensor
   at::ScalarType dtype;
   Shape shape; ///< of one microbatch; -1: known only at run time
   int channel = -1;
   int index = -1;
+  // Training programs (docs/Training.md).
+  int saved = -1;         ///< slot that is kept from one function to the next
+  std::string gradientOf; ///< output: gradient of this parameter
+  std::string updateOf;   ///< output: new value of this parameter
+  bool isLoss = false;    ///< output: the loss of one microbatch
+};
+
+/// Ports of one function.
+struct FunctionSpec {
+  std::vector<PortSpec> inputs;
+  std::vector<PortSpec> outputs;
+};
+
+/// A parameter that gets gradients.
+struct TrainedSpec {
+  std::string name;
+  at::ScalarType dtype;
+  Shape shape;
+  std::vector<int> stages; ///< whose gradients are summed, this one among them
 };
 
 /// A directed edge between two stages that carries one tensor per microbatch.
@@ -105,6 +126,10 @@ struct StageSpec {
   std::vector<RowSpec> rows;
   int64_t microbatchAxisSize =
       0; ///< size of axis 0 of the batched inputs; 0: samples are not counted
+  // Training programs; the rows are a whole step.
+  bool training = false;
+  FunctionSpec backward, weight; ///< without outputs where a stage lacks one
+  std::vector<TrainedSpec> trained;
 };
 
 /// Inputs and outputs in the order of StageSpec's ports. Inputs are handed
@@ -113,16 +138,32 @@ struct StageSpec {
 /// values alone.
 using Forward = std::function<Tensors(Tensors inputs)>;
 
+/// What a stage runs. `backward` and `weight` are empty where its program has
+/// none. All three read the tensors that WeightsFile::get gave, which training
+/// changes in place.
+struct Functions {
+  Forward forward, backward, weight;
+};
+
 /// Reads the weights, runs the start-up computations on them and returns the
-/// stage's forward function.
-using Load = std::function<Forward(WeightsFile &weights)>;
+/// stage's functions.
+using Load = std::function<Functions(WeightsFile &weights)>;
 
 /// The usual Load: `W` is a struct with a constructor W(WeightsFile &).
 template <typename W>
-Load bind(Tensors (*forward)(const W &weights, Tensors inputs)) {
-  return [forward](WeightsFile &file) -> Forward {
-    return [forward, weights = std::make_shared<const W>(file)](
-               Tensors inputs) { return forward(*weights, std::move(inputs)); };
+Load bind(Tensors (*forward)(const W &, Tensors),
+          Tensors (*backward)(const W &, Tensors) = nullptr,
+          Tensors (*weight)(const W &, Tensors) = nullptr) {
+  return [=](WeightsFile &file) -> Functions {
+    auto weights = std::make_shared<const W>(file);
+    auto of = [weights](Tensors (*function)(const W &, Tensors)) -> Forward {
+      if (!function)
+        return {};
+      return [function, weights](Tensors inputs) {
+        return function(*weights, std::move(inputs));
+      };
+    };
+    return {of(forward), of(backward), of(weight)};
   };
 }
 

@@ -34,6 +34,23 @@ constexpr llvm::StringLiteral costAttrName = "hh.cost";
 /// On stages and programs: predicted seconds of one microbatch on one replica.
 constexpr llvm::StringLiteral forwardSecondsAttrName = "hh.forward_seconds";
 
+// Arguments and results of training programs (docs/Training.md).
+
+/// Number of the slot that the value is saved in.
+constexpr llvm::StringLiteral savedAttrName = "hh.saved";
+/// Result: gradient of the parameter.
+constexpr llvm::StringLiteral gradientAttrName = "hh.gradient";
+/// Result: the new value of the parameter.
+constexpr llvm::StringLiteral updateAttrName = "hh.update";
+/// Result of @main and of programs: the loss.
+constexpr llvm::StringLiteral lossAttrName = "hh.loss";
+/// On stages and programs: the forward pass is computed again for the backward
+/// pass.
+constexpr llvm::StringLiteral recomputeAttrName = "hh.recompute";
+/// On stages and programs: predicted seconds of one microbatch's backward pass
+/// on one replica.
+constexpr llvm::StringLiteral backwardSecondsAttrName = "hh.backward_seconds";
+
 /// Bytes of a value of a static tensor type; elements of less than a byte count
 /// as one. 0 for other types.
 int64_t byteSize(mlir::Type type);

@@ -166,7 +166,8 @@ def HH_ProgramOp : HH_Op<"program", [
   let summary = "the program of one stage";
   let description = [{
     Arguments are the model inputs that the stage reads, results the model outputs that it makes (both with their
-    `onnx.name`); everything else comes and goes through channels.
+    `onnx.name`); everything else comes and goes through channels. A stage that trains has up to three programs, told
+    apart by `part` (docs/Training.md): the forward program has none, the others are `"backward"` and `"weight"`.
 
     ```mlir
     hh.program @stage_1(%mask: tensor<2x32xi64> {onnx.name = "attention_mask", onnx.index = 1 : i64})
@@ -180,7 +181,7 @@ def HH_ProgramOp : HH_Op<"program", [
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$stage,
                        FlatSymbolRefAttr:$device, DefaultValuedAttr<I64Attr, "1">:$replicas,
-                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+                       OptionalAttr<StrAttr>:$part, OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
