@@ -1,36 +1,52 @@
-// All that training changes on one rank: what a checkpoint keeps, and what
-// `--resume` puts back. The trainer owns it; runtime/lib/train/Checkpoint.h
-// writes and reads it.
+// What training changes on a rank, by name: what a checkpoint holds, and the
+// two places of the training loop where checkpoints come in.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hethub::runtime {
 
-/// A parameter of this stage that training changes: by its gradient, or by a
-/// new value that the forward function gives (a running mean).
+/// A parameter and what the optimizer keeps for it. The tensors are the
+/// training's own, not copies: they exist from before the first step, keep
+/// their dtype, shape and place, and whoever restores a state writes into them
+/// (`value.copy_(...)`).
 struct ParameterState {
-  std::string name; ///< the model's
-  at::Tensor value; ///< the tensor that the stage's functions read
-  /// What the optimizer keeps for it, by torch's names: "exp_avg",
-  /// "exp_avg_sq", "momentum_buffer", "step" (an int64 scalar), and "master"
-  /// for the fp32 copy of a narrower parameter. Empty before the first step,
-  /// and without an optimizer.
-  std::map<std::string, at::Tensor> optimizer;
-  bool isWritten = true; ///< false: a copy that another stage writes
+  std::string name;
+  at::Tensor value; ///< in the model's dtype, on the stage's device
+  /// By torch.optim's names: "momentum_buffer" (sgd with momentum), "exp_avg"
+  /// and "exp_avg_sq" (adam, adamw); "master" is the fp32 copy that the
+  /// optimizer works on where `value` has 16 bits. Parameters that are only
+  /// updated (running means) have none.
+  std::vector<std::pair<std::string, at::Tensor>> optimizer;
 };
 
 struct TrainState {
-  std::string optimizer; ///< "sgd", "adam", "adamw"
+  int64_t step = 0;      ///< steps done; Adam's bias correction follows from it
+  int64_t samples = 0;   ///< samples used so far: the position in the data
   uint64_t seed = 0;     ///< of the order of the data and of random operators
-  int64_t step = 0;      ///< optimizer steps that are done
-  int64_t samples = 0;   ///< position in the data: samples used since step 0
+  std::string optimizer; ///< "sgd", "adam" or "adamw"
+  /// Trained and updated parameters of this rank's stage, in the order of the
+  /// program. Equal on all replicas of a stage. Frozen ones are not among them.
   std::vector<ParameterState> parameters;
+};
+
+/// Called by the training loop of each rank, under no-grad. Both are called on
+/// all ranks at the same point of the run, so that they may meet in barriers.
+/// What they throw ends the run.
+struct TrainHooks {
+  /// Before the first step. Changes nothing where there is nothing to go on
+  /// from; else fills tensors, step, samples and seed. Checks everything before
+  /// it changes anything.
+  std::function<void(TrainState &state)> restore;
+  /// After each step. `isLast`: the run ends here, since all steps are done or
+  /// it was asked to stop (SIGTERM).
+  std::function<void(const TrainState &state, bool isLast)> afterStep;
 };
 
 } // namespace hethub::runtime
