@@ -3,6 +3,7 @@
 #include "hethub/runtime/Weights.h"
 #include "Programs.h"
 #include "hethub/runtime/Error.h"
+#include "weights/SafetensorsWriter.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -130,6 +131,53 @@ TEST_F(Weights, ReadsSafetensors) {
   std::filesystem::resize_file(folder / "w.safetensors", 5);
   EXPECT_NE(refusal(folder / "w.safetensors").find("not a safetensors file"),
             std::string::npos);
+}
+
+TEST_F(Weights, WritesSafetensorsThatCanBeMapped) {
+  at::Tensor strided =
+      at::arange(12, at::kDouble).reshape({3, 4}).t(); // not contiguous
+  NamedTensors tensors = {{"bytes", at::arange(5, at::kByte)},
+                          {"flags", at::tensor({1, 0, 1}).to(at::kBool)},
+                          {"half/α", at::randn({3}).to(at::kBFloat16)},
+                          {"none", at::empty({0, 4})},
+                          {"scalar", at::scalar_tensor(7, at::kLong)},
+                          {"strided", strided}};
+  std::string path = folder / "out.safetensors";
+  writeSafetensors(path, tensors, {{"format", "pt"}});
+  WeightsFile file(path);
+  EXPECT_EQ(file.names().size(), tensors.size());
+  for (const auto &[name, tensor] : tensors)
+    EXPECT_TRUE(
+        at::equal(file.get(name, tensor.scalar_type(), tensor.sizes()), tensor))
+        << name;
+
+  // The format's own rules: header padded to 8, no gaps, aligned, nothing
+  // behind the end.
+  std::ifstream raw(path, std::ios::binary);
+  uint64_t length = 0;
+  raw.read(reinterpret_cast<char *>(&length), 8);
+  EXPECT_EQ(length % 8, 0u);
+  std::string text(length, '\0');
+  raw.read(text.data(), static_cast<std::streamsize>(length));
+  EXPECT_EQ(text[0], '{');
+  json header = json::parse(text);
+  EXPECT_EQ(header["__metadata__"]["format"], "pt");
+  std::map<int64_t, int64_t> ranges;
+  for (const auto &[name, tensor] : tensors) {
+    const json &offsets = header[name]["data_offsets"];
+    ranges.emplace(offsets[1], offsets[0]);
+    EXPECT_EQ(offsets[0].get<size_t>() % tensor.element_size(), 0u) << name;
+  }
+  int64_t end = 0;
+  for (const auto &[rangeEnd, begin] : ranges) {
+    EXPECT_EQ(begin, end);
+    end = rangeEnd;
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), 8 + length + end);
+
+  tensors.push_back(tensors[0]);
+  EXPECT_THROW(writeSafetensors(folder / "twice.safetensors", tensors), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder / "twice.safetensors"));
 }
 
 TEST(WeightsConstants, HaveTheirTypeAndCountTheirValues) {

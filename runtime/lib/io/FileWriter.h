@@ -18,7 +18,8 @@ public:
   FileWriter &operator=(const FileWriter &) = delete;
 
   void write(std::string_view data);
-  void finish();
+  /// `durable`: returns only when the bytes are on the disk.
+  void finish(bool durable = false);
   uint64_t written() const { return written_; }
 
 private:
@@ -27,6 +28,10 @@ private:
   uint64_t written_ = 0;
 };
 
-void writeFile(const std::string &path, std::string_view text);
+void writeFile(const std::string &path, std::string_view text,
+               bool durable = false);
+
+/// Puts the names in a folder on the disk: new, renamed and removed files.
+void syncFolder(const std::string &path);
 
 } // namespace hethub::runtime

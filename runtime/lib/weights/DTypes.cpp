@@ -44,6 +44,13 @@ hethub::runtime::dtypeOfSafetensors(std::string_view name) {
   return std::nullopt;
 }
 
+std::string hethub::runtime::safetensorsName(at::ScalarType dtype) {
+  for (const Row &row : table)
+    if (dtype == row.dtype)
+      return row.safetensors;
+  fail("safetensors has no element type ", c10::toString(dtype));
+}
+
 std::string hethub::runtime::dtypeName(at::ScalarType dtype) {
   for (const Row &row : table)
     if (dtype == row.dtype)

@@ -13,6 +13,9 @@ namespace hethub::runtime {
 /// name.
 std::optional<at::ScalarType> dtypeOfSafetensors(std::string_view name);
 
+/// And back; throws Error for a type that safetensors does not know.
+std::string safetensorsName(at::ScalarType dtype);
+
 /// "float32", "bool": as NumPy writes it.
 std::string dtypeName(at::ScalarType dtype);
 
