@@ -13,6 +13,9 @@ void addGradientChannels(Pipeline &pipeline) {
   size_t count = pipeline.channels.size();
   for (size_t index = 0; index < count; ++index) {
     Channel back = pipeline.channels[index];
+    if (!pipeline.stages[back.fromStage].hasBackward ||
+        !pipeline.stages[back.toStage].hasBackward)
+      continue;
     std::swap(back.fromStage, back.toStage);
     back.name = "gradient of " + back.name;
     if (back.link >= 0)

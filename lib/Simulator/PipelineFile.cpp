@@ -109,6 +109,7 @@ void readStage(Fields &fields, PlannedStep &step) {
   fields.integer("in_flight", inFlight, 1);
   if (step.training) {
     fields.seconds("backward_seconds", stage.backwardSeconds, true);
+    fields.seconds("weight_seconds", stage.weightSeconds);
     fields.seconds("all_reduce_seconds", stage.allReduceSeconds);
     fields.seconds("optimizer_seconds", stage.optimizerSeconds);
     fields.integer("activation_bytes", stage.activationBytes, 0);
@@ -121,6 +122,12 @@ void readStage(Fields &fields, PlannedStep &step) {
     fields.fail("memory_bytes must be at least those of workspace and "
                 "activations, got: " +
                 Twine(memory));
+  if (limit > 0 && stage.activationBytes > 0) {
+    int64_t fits = (limit - stage.residentBytes - stage.workspaceBytes) /
+                   stage.activationBytes * stage.replicas;
+    constexpr int64_t most = std::numeric_limits<int>::max();
+    stage.inFlightLimit = std::max(inFlight, int(std::min(fits, most)));
+  }
   // What plans are held against is the largest operation; values that others
   // read later are alive beside it.
   if (!step.training)
@@ -188,6 +195,12 @@ Expected<PlannedStep> parsePlannedStep(StringRef text, StringRef fileName) {
     return fail("a plan must have a list of at least one stage");
   plan.flag("training", step.training);
   plan.integer("microbatches", step.microbatches, 1);
+  std::string kind(toString(step.kind));
+  plan.text("schedule", kind);
+  if (std::optional<ScheduleKind> known = scheduleKindOf(kind))
+    step.kind = *known;
+  else
+    plan.fail("schedule must be " + scheduleKindNames() + ", got: " + kind);
   plan.integer("microbatch_size", step.microbatchSize, 0);
   for (const json::Value &value : *stages) {
     Fields fields(value.getAsObject(),
@@ -213,8 +226,9 @@ Expected<PlannedStep> parsePlannedStep(StringRef text, StringRef fileName) {
 }
 
 Schedule scheduleOf(const PlannedStep &step, int microbatches) {
-  return step.training ? trainingSchedule(step.pipeline, microbatches)
-                       : inferenceSchedule(step.pipeline, microbatches);
+  return step.training
+             ? trainingSchedule(step.pipeline, microbatches, step.kind)
+             : inferenceSchedule(step.pipeline, microbatches);
 }
 
 double steadyStepSeconds(const PlannedStep &step, int microbatches) {
@@ -250,6 +264,7 @@ json::Value predictionToJSON(const PlannedStep &step, int microbatches,
         {"replicas", stage.replicas},
         {"forward_seconds", stage.forwardSeconds},
         {"backward_seconds", stage.backwardSeconds},
+        {"weight_seconds", stage.weightSeconds},
         {"overhead_seconds", stage.overheadSeconds},
         {"busy_seconds", times.busySeconds},
         {"busy_share", share > 0 ? times.busySeconds / share : 0},
@@ -268,14 +283,18 @@ json::Value predictionToJSON(const PlannedStep &step, int microbatches,
   }
   double samples =
       double(std::max<int64_t>(1, step.microbatchSize)) * double(microbatches);
-  return json::Object{{"training", step.training},
-                      {"microbatches", microbatches},
-                      {"microbatch_size", step.microbatchSize},
-                      {"step_seconds", result.stepSeconds},
-                      {"steady_step_seconds", steady},
-                      {"samples_per_second", steady > 0 ? samples / steady : 0},
-                      {"bottleneck_stage", int64_t(bottleneck)},
-                      {"stages", std::move(stages)}};
+  json::Object prediction{
+      {"training", step.training},
+      {"microbatches", microbatches},
+      {"microbatch_size", step.microbatchSize},
+      {"step_seconds", result.stepSeconds},
+      {"steady_step_seconds", steady},
+      {"samples_per_second", steady > 0 ? samples / steady : 0},
+      {"bottleneck_stage", int64_t(bottleneck)},
+      {"stages", std::move(stages)}};
+  if (step.training)
+    prediction["schedule"] = toString(step.kind);
+  return prediction;
 }
 
 } // namespace hethub::simulator

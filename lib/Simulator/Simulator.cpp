@@ -2,9 +2,8 @@
 // nothing changes.
 #include "hethub/Simulator/Simulator.h"
 
-#include "Ranks.h"
+#include "Transfers.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Twine.h"
 
 #include <algorithm>
@@ -27,7 +26,8 @@ public:
       : rows(schedule.rows), pipeline(pipeline), keepEvents(keepEvents),
         ranks(pipeline), rankStates(ranks.count),
         stageStates(pipeline.stages.size()),
-        lastParts(pipeline.stages.size(), Action::Forward) {
+        lastParts(pipeline.stages.size(), Action::Forward),
+        transfers(pipeline) {
     result.stages.resize(pipeline.stages.size());
     connect(schedule.microbatches);
     for (const Channel &channel : pipeline.channels)
@@ -75,7 +75,6 @@ private:
     bool busy = false;
     bool summing = false; ///< Its all-reduce is under way.
     int inFlight = 0, mostInFlight = 0;
-    double copyOutFree = 0, copyInFree = 0;
   };
   /// Ranks that sum gradients with each other.
   struct Summing {
@@ -216,33 +215,13 @@ private:
           std::max(stageStates[row.stage].last, begin);
       happenings.push({begin, index});
     }
-    double ready = begin;
-    if (channel.copyOutSeconds > 0)
-      ready = rank.copyOutFree =
-          std::max(begin, rank.copyOutFree) + channel.copyOutSeconds;
-    double &free = linkFree[linkOf(row, channel)];
-    free = std::max(ready, free) + channel.transferSeconds;
-    double arrival = free + channel.latencySeconds;
-    if (channel.copyInSeconds > 0) {
-      RankState &peer = rankStates[ranks.of(row.peerStage, row.peerReplica)];
-      arrival = peer.copyInFree =
-          std::max(arrival, peer.copyInFree) + channel.copyInSeconds;
-    }
-    double taken = free - channel.transferSeconds;
-    record(row, channel.copyOutSeconds > 0 ? begin : taken, free);
+    Transfer transfer = transfers.send(row, begin);
+    record(row, transfer.begin, transfer.free);
     uint32_t receive = partner[index];
-    record(rows[receive], taken, arrival);
-    result.stages[row.peerStage].receiveSeconds += arrival - taken;
-    happenings.push({arrival, receive});
-  }
-
-  /// The pair of replicas is part of the key unless they share the link.
-  std::tuple<int, int, int> linkOf(const Row &row,
-                                   const Channel &channel) const {
-    int link = channel.link >= 0 ? channel.link : -2 - row.channel;
-    if (channel.shared)
-      return {link, -1, -1};
-    return {link, row.replica, row.peerReplica};
+    record(rows[receive], transfer.taken, transfer.arrival);
+    result.stages[row.peerStage].receiveSeconds +=
+        transfer.arrival - transfer.taken;
+    happenings.push({transfer.arrival, receive});
   }
 
   Summing &summingOf(int stage) {
@@ -319,7 +298,7 @@ private:
   std::vector<uint32_t> partner; ///< of a send: its receive; of a receive: the
                                  ///< compute that uses it
   std::vector<uint32_t> missing; ///< by compute: messages that have not arrived
-  DenseMap<std::tuple<int, int, int>, double> linkFree;
+  Transfers transfers;
   std::priority_queue<Happening> happenings;
 };
 

@@ -37,6 +37,13 @@ std::optional<ScheduleKind> scheduleKindOf(StringRef name) {
       .Default(std::nullopt);
 }
 
+std::string scheduleKindNames() {
+  return (toString(ScheduleKind::GPipe) + ", " +
+          toString(ScheduleKind::OneForwardOneBackward) + " or " +
+          toString(ScheduleKind::ZeroBubble))
+      .str();
+}
+
 /// Forwards of each replica before its first backward, that one included.
 static std::vector<int> forwardsAhead(const Pipeline &pipeline,
                                       int microbatches, ScheduleKind kind) {

@@ -191,6 +191,7 @@ def predict_command(arguments: argparse.Namespace) -> None:
             dims=dict(arguments.dim),
             plan_file=arguments.plan,
             microbatches=arguments.microbatches,
+            schedule=arguments.schedule,
             trace=arguments.trace,
         )
         step.done = f"wrote {arguments.trace}" if arguments.trace is not None else "predicted"
@@ -282,6 +283,9 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
         "target", type=Path, metavar="MODEL|OUT|PLAN", help="an .onnx file, a folder of `compile`, or a plan.json"
     )
     add_planning(parser)
+    parser.add_argument(
+        "--schedule", metavar="KIND", help="of a training step: gpipe, 1f1b or zero-bubble (the plan's)"
+    )
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write the step as a Chrome trace (ui.perfetto.dev)")
     add_json(parser)
 

@@ -24,6 +24,7 @@ def predict(
     dims: Mapping[str, int] | None = None,
     plan_file: Path | str | None = None,
     microbatches: int | None = None,
+    schedule: str | None = None,
     trace: Path | str | None = None,
 ) -> dict[str, Any]:
     """Predicts a step: seconds, throughput, and per stage what it is busy with, waits for and holds in memory. Fields:
@@ -32,6 +33,7 @@ def predict(
     target        an .onnx file, which is planned first (with `cluster`, `stages`, `dims` and `plan_file` as for plan);
                   a folder that compile wrote; or a plan.json
     microbatches  of a step; None: as many as the plan was made for
+    schedule      of a training step: gpipe, 1f1b or zero-bubble; None: the plan's
     trace         writes the step as a Chrome trace there
     """
     if microbatches is not None and microbatches < 1:
@@ -62,6 +64,8 @@ def predict(
         arguments = [str(file)]
         if microbatches is not None:
             arguments.append(f"--microbatches={microbatches}")
+        if schedule is not None:
+            arguments.append(f"--schedule={schedule}")
         if trace is None:
             return json.loads(tools.run("hh-simulate", arguments).stdout)
         with new_file(Path(trace)) as temporary:

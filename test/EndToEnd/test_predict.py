@@ -105,6 +105,17 @@ def test_training_plans(tmp_path: Path) -> None:
     assert table.returncode == 0, table.stderr
     assert "all-reduce ms" in table.stdout
     assert "step of 4 microbatches: 15500.0 ms" in table.stdout
+    # Backwards in two parts: (S - 1) (f + b - w) beside the work, in as many microbatches as fit in memory.
+    halves = [s | {"weight_seconds": 1, "memory_limit_bytes": 300} for s in plan["stages"]]
+    file.write_text(json.dumps(plan | {"messages": [message], "schedule": "zero-bubble", "stages": halves}))
+    step = hethub.predict(file)
+    assert step["schedule"] == "zero-bubble"
+    assert step["step_seconds"] == pytest.approx(4 * 3 + 1 + 0.5)
+    assert all(figures["peak_bytes"] <= 300 for figures in step["stages"])
+    step = hethub.predict(file, schedule="gpipe")
+    assert step["step_seconds"] == pytest.approx((4 + 2 - 1) * 3 + 0.5)
+    assert [figures["in_flight"] for figures in step["stages"]] == [4, 4]
+    assert [figures["fits"] for figures in step["stages"]] == [False, False]
 
 
 GOOD = {"device_type": "a", "forward_seconds": 1.0, "memory_bytes": 8}
@@ -130,6 +141,7 @@ BAD_PLANS = [
         'message 0: seconds must be a number of at least 0, got: "x"',
     ),
     ({"stages": [GOOD], "training": True}, "stage 0: backward_seconds is missing"),
+    ({"stages": [GOOD], "schedule": "2f2b"}, "schedule must be gpipe, 1f1b or zero-bubble, got: 2f2b"),
 ]
 
 
@@ -157,6 +169,8 @@ def test_bad_profiles_are_refused(tmp_path: Path, layers: Path, measured: Path, 
 
 
 def test_bad_command_lines(tmp_path: Path, layers: Path, three_stages: Path) -> None:
+    error = error_of(command("predict", three_stages, "--schedule", "gpipe"))
+    assert "schedule is one of a training step, got a plan for inference" in error
     assert "microbatches must be at least 1, got: 0" in error_of(command("predict", three_stages, "--microbatches", 0))
     assert "stages must go with a model" in error_of(command("predict", three_stages, "--stages", 2))
     assert "give a cluster, a number of stages, or both" in error_of(command("predict", layers))

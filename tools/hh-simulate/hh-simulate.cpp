@@ -20,6 +20,11 @@ static cl::opt<unsigned>
                  cl::desc("of a step (default: what the plan was made for)"),
                  cl::value_desc("m"), cl::cat(category));
 static cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("of a training step: gpipe, 1f1b or zero-bubble "
+                      "(default: the plan's)"),
+             cl::value_desc("KIND"), cl::cat(category));
+static cl::opt<std::string>
     traceFile("trace", cl::desc("write a Chrome trace of the step"),
               cl::value_desc("FILE"), cl::cat(category));
 
@@ -43,6 +48,16 @@ int main(int argc, char **argv) {
       parsePlannedStep((*buffer)->getBuffer(), planFile);
   if (!step)
     return fail(toString(step.takeError()));
+  if (!schedule.empty()) {
+    std::optional<ScheduleKind> kind = scheduleKindOf(schedule);
+    if (!kind)
+      return fail("schedule must be " + scheduleKindNames() +
+                  ", got: " + schedule);
+    if (!step->training)
+      return fail(planFile + ": schedule is one of a training step, got a plan "
+                             "for inference");
+    step->kind = *kind;
+  }
   // A table has two rows and two messages a microbatch and stage.
   constexpr unsigned most = 1 << 20;
   if (microbatches.getNumOccurrences() &&

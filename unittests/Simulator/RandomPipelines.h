@@ -37,7 +37,18 @@ inline Pipeline randomChain(std::mt19937 &engine, double slowestLink) {
   return pipeline;
 }
 
-/// The same with skips and replicas.
+/// These stages, each connected with the next, and their gradients.
+inline Pipeline chain(std::vector<PipelineStage> stages, double hopSeconds) {
+  Pipeline pipeline;
+  pipeline.stages = std::move(stages);
+  for (int stage = 1; stage < int(pipeline.stages.size()); ++stage)
+    pipeline.channels.push_back({"value" + std::to_string(stage), stage - 1,
+                                 stage, 8, hopSeconds, 0, -1});
+  addGradientChannels(pipeline);
+  return pipeline;
+}
+
+/// A random chain with skips and replicas.
 inline Pipeline randomPipeline(std::mt19937 &engine) {
   Pipeline pipeline = randomChain(engine, 2);
   int stages = pipeline.stages.size();
@@ -59,7 +70,13 @@ inline Pipeline randomTraining(std::mt19937 &engine) {
   for (PipelineStage &stage : pipeline.stages) {
     stage.backwardSeconds = real(engine, 8);
     stage.overheadSeconds = engine() % 2 ? 0 : real(engine, 0.5);
+    stage.weightSeconds = stage.backwardSeconds * real(engine, 1);
     stage.inFlight = engine() % 7;
+    if (stage.inFlight > 0 && engine() % 2)
+      stage.inFlightLimit = stage.inFlight + engine() % 4;
+    stage.hasBackward = engine() % 8 != 0;
+    stage.hasWeight = engine() % 8 != 0;
+    stage.sharesParameters = engine() % 4 == 0;
     stage.gradientBytes = 64;
     stage.allReduceSeconds = real(engine, 3);
     stage.optimizerSeconds = real(engine, 1);

@@ -1,24 +1,17 @@
 // Tables of training steps: valid, and as fast as they can be.
 #include "RandomPipelines.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 
 using namespace hethub::simulator;
 using namespace hethub::simulator::test;
 
 namespace {
-
-Pipeline chain(std::vector<PipelineStage> stages, double hopSeconds) {
-  Pipeline pipeline;
-  pipeline.stages = std::move(stages);
-  for (int stage = 1; stage < int(pipeline.stages.size()); ++stage)
-    pipeline.channels.push_back({"value" + std::to_string(stage), stage - 1,
-                                 stage, 8, hopSeconds, 0, -1});
-  addGradientChannels(pipeline);
-  return pipeline;
-}
 
 /// The step time by another way than events: dates of rows, raised until none
 /// must be raised any more. For links of their own.
@@ -34,6 +27,13 @@ double relaxedStepSeconds(const Schedule &schedule, const Pipeline &pipeline) {
     std::map<std::pair<int, int>, double> needed; // rank: latest message
     std::map<std::pair<int, int>, double> work;
     std::map<int, double> reduceReady;
+    auto groupOf = [&](int stage) {
+      return pipeline.stages[stage].sharesParameters ? -1 : stage;
+    };
+    std::set<int> split; // stages with weights of their own
+    for (const Row &row : rows)
+      if (row.action == Action::Weight)
+        split.insert(row.stage);
     step = 0;
     for (const Row &row : rows) {
       std::pair<int, int> rank{row.stage, row.replica};
@@ -48,8 +48,10 @@ double relaxedStepSeconds(const Schedule &schedule, const Pipeline &pipeline) {
       case Action::Forward:
       case Action::Backward:
         now = std::max(now, needed[rank]) + work[rank] + stage.overheadSeconds +
-              (row.action == Action::Forward ? stage.forwardSeconds
-                                             : stage.backwardSeconds);
+              (row.action == Action::Forward
+                   ? stage.forwardSeconds
+                   : stage.backwardSeconds -
+                         (split.count(row.stage) ? stage.weightSeconds : 0));
         needed[rank] = work[rank] = 0;
         break;
       case Action::Send: {
@@ -69,9 +71,14 @@ double relaxedStepSeconds(const Schedule &schedule, const Pipeline &pipeline) {
         step = std::max(step, date);
         break;
       }
-      case Action::AllReduce:
-        reduceReady[row.stage] = std::max(reduceReady[row.stage], now);
+      case Action::Weight:
+        now += stage.weightSeconds;
         break;
+      case Action::AllReduce: {
+        double &ready = reduceReady[groupOf(row.stage)];
+        ready = std::max(ready, now);
+        break;
+      }
       default:
         break;
       }
@@ -81,8 +88,8 @@ double relaxedStepSeconds(const Schedule &schedule, const Pipeline &pipeline) {
       if (row.action == Action::OptimizerStep) {
         const PipelineStage &stage = pipeline.stages[row.stage];
         double ready = clock[{row.stage, row.replica}];
-        if (reduceReady.count(row.stage))
-          ready = reduceReady[row.stage] + stage.allReduceSeconds;
+        if (stage.sumsGradients())
+          ready = reduceReady[groupOf(row.stage)] + stage.allReduceSeconds;
         step = std::max(step, ready + stage.optimizerSeconds);
       }
   }
@@ -95,7 +102,8 @@ TEST(Training, TablesAreValidAndTakeTheTimeOfTheirDependences) {
     Pipeline pipeline = randomTraining(engine);
     for (Channel &channel : pipeline.channels)
       channel.link = -1;
-    Schedule schedule = trainingSchedule(pipeline, 1 + engine() % 14);
+    Schedule schedule =
+        trainingSchedule(pipeline, 1 + engine() % 14, ScheduleKind(round % 3));
     Result result = mustSimulate(schedule, pipeline);
     ASSERT_NEAR(result.stepSeconds, relaxedStepSeconds(schedule, pipeline),
                 1e-9 * result.stepSeconds)
@@ -110,17 +118,24 @@ TEST(Training, IsNeverFasterThanItsBounds) {
   for (int round = 0; round < 1500; ++round) {
     Pipeline pipeline = randomTraining(engine);
     int microbatches = 1 + engine() % 14;
-    Result result =
-        mustSimulate(trainingSchedule(pipeline, microbatches), pipeline);
+    Result result = mustSimulate(
+        trainingSchedule(pipeline, microbatches, ScheduleKind(round % 3)),
+        pipeline);
+    // A microbatch goes forward through all stages, and back where all have a
+    // backward; its last weight may run elsewhere.
     double path = 0;
+    bool back = llvm::all_of(pipeline.stages, [](const PipelineStage &stage) {
+      return stage.hasBackward;
+    });
     for (size_t index = 0; index < pipeline.stages.size(); ++index) {
       const PipelineStage &stage = pipeline.stages[index];
-      double once = stage.forwardSeconds + stage.backwardSeconds +
-                    2 * stage.overheadSeconds;
-      path += once;
+      double forward = stage.forwardSeconds + stage.overheadSeconds,
+             backward = stage.backwardSeconds + stage.overheadSeconds;
+      double once = forward + (stage.hasBackward ? backward : 0);
+      path += forward + (back ? backward - stage.weightSeconds : 0);
       double replicaLoad =
           (microbatches + stage.replicas - 1) / stage.replicas * once;
-      double end = (stage.replicas > 1 ? stage.allReduceSeconds : 0) +
+      double end = (stage.sumsGradients() ? stage.allReduceSeconds : 0) +
                    stage.optimizerSeconds;
       ASSERT_GE(result.stepSeconds * (1 + 1e-12), replicaLoad + end);
       // A stage waits for its first forward and for the gradients of its last.
@@ -128,7 +143,8 @@ TEST(Training, IsNeverFasterThanItsBounds) {
     }
     for (const Channel &channel : pipeline.channels)
       if (std::abs(channel.toStage - channel.fromStage) == 1 &&
-          channel.name.find("value") != std::string::npos)
+          channel.name.find("value") != std::string::npos &&
+          (!channel.isGradient() || back))
         path += channel.latencySeconds + channel.transferSeconds;
     ASSERT_GE(result.stepSeconds * (1 + 1e-12), path);
   }
@@ -212,6 +228,44 @@ TEST(Training, MemoryIsThatOfTheMostMicrobatchesInFlight) {
   EXPECT_EQ(result.stages[0].peakBytes, 1510);
 }
 
+TEST(Training, GPipeKeepsAllMicrobatches) {
+  Pipeline pipeline = chain({{"a", 1, 1, 2}, {"b", 2, 1, 2}}, 0);
+  Result result = mustSimulate(
+      trainingSchedule(pipeline, 7, ScheduleKind::GPipe), pipeline);
+  EXPECT_EQ(result.stages[0].mostInFlight, 7);
+  EXPECT_EQ(result.stages[1].mostInFlight, 4);
+}
+
+TEST(Training, StagesThatShareParametersSumTogether) {
+  Pipeline pipeline = chain({{"a", 1, 1, 2}, {"b", 1, 1, 2}}, 0);
+  for (PipelineStage &stage : pipeline.stages) {
+    stage.sharesParameters = true;
+    stage.allReduceSeconds = 10;
+  }
+  Result result = mustSimulate(trainingSchedule(pipeline, 2), pipeline);
+  // Stage 0 ends its last backward one backward after stage 1, which waits.
+  EXPECT_DOUBLE_EQ(result.stepSeconds, 3 * (2 + 2 - 1) + 10);
+  for (const Event &event : result.events)
+    if (event.row.action == Action::AllReduce) {
+      EXPECT_DOUBLE_EQ(event.beginSeconds, 9);
+    }
+}
+
+TEST(Training, AStageWithoutBackwardGoesForwardOnly) {
+  Pipeline pipeline;
+  pipeline.stages = {{"frozen", 1, 1}, {"trained", 1, 1, 2}};
+  pipeline.stages[0].hasBackward = false;
+  pipeline.channels = {{"x", 0, 1, 8, 0, 0, -1}};
+  addGradientChannels(pipeline);
+  EXPECT_EQ(pipeline.channels.size(), 1u);
+  for (ScheduleKind kind :
+       {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward,
+        ScheduleKind::ZeroBubble})
+    EXPECT_DOUBLE_EQ(
+        mustSimulate(trainingSchedule(pipeline, 4, kind), pipeline).stepSeconds,
+        1 + 4 * 3);
+}
+
 TEST(Training, TooFewInFlightForALaterStageAreRaised) {
   // Stage 1 takes three forwards before its first backward, so stage 0 must
   // have as many under way.
@@ -232,7 +286,8 @@ TEST(Training, RefusesMutatedTables) {
   unsigned refused = 0;
   for (int round = 0; round < 2000; ++round) {
     Pipeline pipeline = randomTraining(engine);
-    Schedule schedule = trainingSchedule(pipeline, 2 + engine() % 6);
+    Schedule schedule =
+        trainingSchedule(pipeline, 2 + engine() % 6, ScheduleKind(round % 3));
     std::vector<Row> &rows = schedule.rows;
     size_t index = engine() % rows.size();
     Row &row = rows[index];
@@ -258,6 +313,8 @@ TEST(Training, RefusesMutatedTables) {
                                                    : Action::Send;
       break;
     case 4:
+      if (row.action == Action::Weight)
+        continue;
       row.action = Action::Weight;
       break;
     }

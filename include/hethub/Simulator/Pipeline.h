@@ -78,8 +78,8 @@ struct Pipeline {
   std::vector<Channel> channels;
 };
 
-/// For each channel so far the one that carries its gradient back, with the
-/// same figures.
+/// For each channel so far, between stages that have a backward, the one that
+/// carries its gradient back, with the same figures.
 void addGradientChannels(Pipeline &pipeline);
 
 /// Seconds between two microbatches when nothing but compute counts: the

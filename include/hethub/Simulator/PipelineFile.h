@@ -10,6 +10,7 @@ namespace hethub::simulator {
 struct PlannedStep {
   Pipeline pipeline;
   bool training = false;
+  ScheduleKind kind = ScheduleKind::OneForwardOneBackward; ///< Of training.
   int microbatches = 1;
   int64_t microbatchSize = 0;            ///< Samples; 0: not known.
   std::vector<std::string> deviceTypes;  ///< Of each stage.
@@ -25,8 +26,7 @@ struct PlannedStep {
 llvm::Expected<PlannedStep> parsePlannedStep(llvm::StringRef text,
                                              llvm::StringRef fileName);
 
-/// The table of a step of `microbatches`: one forward, one backward in
-/// training.
+/// The table of a step of `microbatches`; in training of the plan's kind.
 Schedule scheduleOf(const PlannedStep &step, int microbatches);
 
 /// Seconds of one more step when steps follow each other without draining the

@@ -78,6 +78,8 @@ enum class ScheduleKind {
 /// "gpipe", "1f1b", "zero-bubble": the names of --schedule.
 llvm::StringRef toString(ScheduleKind kind);
 std::optional<ScheduleKind> scheduleKindOf(llvm::StringRef name);
+/// For messages: "gpipe, 1f1b or zero-bubble".
+std::string scheduleKindNames();
 
 /// Training: forwards and backwards of each replica in the order of `kind`,
 /// then the all-reduce of gradients and the optimizer step. Microbatch j is on
