@@ -11,9 +11,22 @@ The functions mirror the commands of `hethub`:
 from .build import build
 from .compile import Search, compile, plan
 from .errors import HetHubError
+from .export import export
 from .predict import predict
 from .profile import profile
 from .run import Result, run
 from .version import __version__
 
-__all__ = ["HetHubError", "Result", "Search", "__version__", "build", "compile", "plan", "predict", "profile", "run"]
+__all__ = [
+    "HetHubError",
+    "Result",
+    "Search",
+    "__version__",
+    "build",
+    "compile",
+    "export",
+    "plan",
+    "predict",
+    "profile",
+    "run",
+]

@@ -13,6 +13,7 @@ from .compile import Search, compile, plan
 from .demo.main import demo
 from .errors import HetHubError
 from .explanation import explanation_lines
+from .export import export
 from .folders import end_on_signals
 from .output import OutputFolder
 from .predict import predict, prediction_table
@@ -198,6 +199,12 @@ def predict_command(arguments: argparse.Namespace) -> None:
     print(json.dumps(found, indent=1) if arguments.json else prediction_table(found))
 
 
+def export_command(arguments: argparse.Namespace) -> None:
+    with Step(f"exporting {arguments.checkpoint}", False) as step:
+        export(arguments.checkpoint, arguments.model, arguments.output)
+        step.done = f"wrote {arguments.output}"
+
+
 def demo_command(arguments: argparse.Namespace) -> None:
     demo(arguments.folder)
 
@@ -290,6 +297,14 @@ def add_predict(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CKPT", help="folder of `hethub train --checkpoint`, or one step-NNNNNN in it"
+    )
+    parser.add_argument("--model", type=Path, required=True, metavar="MODEL", help="the .onnx file that was trained")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the .onnx file to write")
+
+
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path("out-demo"), help="folder for the demo's files (out-demo)"
@@ -343,6 +358,14 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         "hethub profile model.onnx --dim batch=8 -o host.json\n  hethub profile model.onnx --runtime -o host.json",
         add_profile,
         profile_command,
+    ),
+    (
+        "export",
+        "the model with the trained weights of a checkpoint, as ONNX",
+        "hethub export ckpt --model model.onnx -o trained.onnx\n"
+        "  hethub export ckpt/step-000100 --model model.onnx -o trained.onnx",
+        add_export,
+        export_command,
     ),
     (
         "demo",
