@@ -98,7 +98,7 @@ def operation(library, schema, variants):
     flags = [str(v).lower() for v in ("function" not in variants, symbolic)]
     layout = [f'"{library}::{head}"', f'"{library}"', f'"{base}"', f'"{overload}"', *flags]
     layout += ["schemaArguments" if arguments else "nullptr", str(len(arguments)), str(len(results))]
-    traits = "" if RANDOM.search(base) else "Pure"
+    traits = "" if RANDOM.search(base) and not base.endswith("_backward") else "Pure"
     cpp = class_name(library, head)
     lines = [
         f'def ATen_{cpp} : ATen_Op<"{name}", [{traits}]> {{',
