@@ -9,18 +9,22 @@ The functions mirror the commands of `hethub`:
 """
 
 from .build import build
-from .compile import Search, compile, plan
+from .compile import Search, TrainingStep, compile, plan
 from .errors import HetHubError
 from .export import export
 from .predict import predict
 from .profile import profile
 from .run import Result, run
+from .train import Settings, Training, train
 from .version import __version__
 
 __all__ = [
     "HetHubError",
     "Result",
     "Search",
+    "Settings",
+    "Training",
+    "TrainingStep",
     "__version__",
     "build",
     "compile",
@@ -29,4 +33,5 @@ __all__ = [
     "predict",
     "profile",
     "run",
+    "train",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .build import build
-from .compile import Search, compile, plan
+from .compile import Search, TrainingStep, compile, plan
 from .demo.main import demo
 from .errors import HetHubError
 from .explanation import explanation_lines
@@ -21,6 +22,7 @@ from .profile import profile
 from .progress import Step
 from .run import run, save_outputs
 from .table import plan_table
+from .train import Settings, train
 from .version import __version__
 
 
@@ -73,8 +75,51 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tensor-parallel", action="store_true", help="devices of a node may share operations")
 
 
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """What a training step computes: hh-compile's options of the same names."""
+    group = parser.add_argument_group("training")
+    group.add_argument("--train", action="store_true", help="programs of a training step")
+    group.add_argument(
+        "--loss", choices=("cross-entropy", "mse"), help="of an output and the input 'labels' (a scalar of the model)"
+    )
+    group.add_argument("--loss-output", metavar="NAME", help="the output that makes the loss, where there are several")
+    group.add_argument(
+        "--freeze",
+        action="append",
+        metavar="PATTERN",
+        help="parameters that stay as they are: a glob pattern of names (once for each)",
+    )
+    group.add_argument(
+        "--schedule", choices=("1f1b", "gpipe", "zero-bubble"), help="order of forward and backward passes (1f1b)"
+    )
+    group.add_argument(
+        "--training-mode",
+        metavar="OPERATORS",
+        help="operators to set to their training form, which exporters lose: batch-norm,dropout",
+    )
+    group.add_argument(
+        "--recompute", choices=("auto", "off"), default="auto", help="forward passes computed again (auto)"
+    )
+
+
+def training_of(arguments: argparse.Namespace) -> TrainingStep | None:
+    given = {
+        "loss": arguments.loss,
+        "loss_output": arguments.loss_output,
+        "freeze": arguments.freeze,
+        "schedule": arguments.schedule,
+        "training_mode": arguments.training_mode and arguments.training_mode.split(","),
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not arguments.train:
+        for name in given:
+            raise HetHubError(f"--{name.replace('_', '-')} needs --train")
+        return None
+    return TrainingStep(**given)
+
+
 def search_of(arguments: argparse.Namespace) -> Search:
-    study = {} if "train" not in arguments else {"train": arguments.train, "tensor_parallel": arguments.tensor_parallel}
+    study = {key: getattr(arguments, key) for key in ("train", "tensor_parallel") if key in arguments}
     return Search(
         global_batch=arguments.global_batch,
         replicas=arguments.replicas == "auto",
@@ -130,6 +175,7 @@ def compile_command(arguments: argparse.Namespace) -> None:
             emit=arguments.emit.split(","),
             pack_weights=arguments.pack_weights,
             search=search_of(arguments),
+            training=training_of(arguments),
         )
         step.done = f"wrote {arguments.output}"
     found = OutputFolder.read(arguments.output).plan
@@ -165,6 +211,36 @@ def run_command(arguments: argparse.Namespace) -> None:
     if arguments.json:
         shapes = {k: {"dtype": str(v.dtype), "shape": list(v.shape)} for k, v in result.outputs.items()}
         print(json.dumps({"outputs": shapes, "ranks": result.ranks}))
+
+
+def train_command(arguments: argparse.Namespace) -> int:
+    with Step(f"training {arguments.folder}", arguments.json) as step:
+        result = train(
+            arguments.folder,
+            arguments.data,
+            steps=arguments.steps,
+            settings=Settings(**{entry.name: getattr(arguments, entry.name) for entry in dataclasses.fields(Settings)}),
+            resume=arguments.resume,
+            restarts=arguments.restarts,
+            log=arguments.log,
+            trace=arguments.trace,
+            engine=arguments.engine,
+            timeout=arguments.timeout,
+            threads=arguments.threads,
+            port=arguments.port,
+            quiet=arguments.json,
+        )
+        first, last = (result.steps[0], result.steps[-1]) if result.steps else ({}, {"step": 0})
+        step.done = f"trained to step {last['step']}"
+        if result.stopped_by is not None:
+            step.done = f"stopped at step {last['step']}"
+            if arguments.checkpoint and first:
+                step.done += f"; --resume goes on from {arguments.checkpoint}"
+    if arguments.json:
+        print(json.dumps({"first": first, "last": last, "restarts": result.restarts, "ranks": result.ranks}))
+    elif "loss" in last:
+        print(f"loss {first['loss']:.4g} at step {first['step']}, {last['loss']:.4g} at step {last['step']}")
+    return 0 if result.stopped_by is None else 128 + result.stopped_by
 
 
 def profile_command(arguments: argparse.Namespace) -> None:
@@ -232,6 +308,7 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pack-weights", action="store_true", help="also write each stage's weights as one safetensors file"
     )
+    add_training(parser)
     add_json(parser)
 
 
@@ -252,17 +329,44 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--repeats", type=int, default=1, metavar="N", help="run the inputs N times, for measurements (1)"
     )
     parser.add_argument("--positional", action="store_true", help="call the outputs out0, out1, ... in graph order")
+    add_processes(parser)
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace (opens in ui.perfetto.dev)")
+    add_json(parser)
+
+
+def add_processes(parser: argparse.ArgumentParser) -> None:
+    """What run and train share: which programs, and how the ranks are started."""
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument(
         "--programs", dest="engine", action="store_const", const="program", help="run the program files (hh-run)"
     )
     engine.add_argument("--cpp", dest="engine", action="store_const", const="cpp", help="run the built C++ programs")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace (opens in ui.perfetto.dev)")
     parser.add_argument(
         "--timeout", type=float, default=300.0, metavar="S", help="longest wait for a rank, seconds (300)"
     )
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each rank (1)")
     parser.add_argument("--port", type=int, metavar="P", help="TCP port that the ranks meet at (any free one)")
+
+
+def add_train(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="OUT", help="folder that `hethub compile --train` wrote")
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="FILE", help=".npz or .safetensors by input name, or tokens (.bin)"
+    )
+    parser.add_argument("--steps", type=int, required=True, metavar="N", help="steps in all")
+    for entry in dataclasses.fields(Settings):
+        name, metavar, text = "--" + entry.name.replace("_", "-"), entry.metadata["metavar"], entry.metadata["help"]
+        if metavar is None:
+            parser.add_argument(name, action="store_true", default=None, help=text)
+        else:
+            parser.add_argument(name, metavar=metavar, help=text)
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, where there is one")
+    parser.add_argument(
+        "--restarts", type=int, default=0, metavar="N", help="how often all start again when a rank fails (0)"
+    )
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write a JSON line a step")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace of the last step")
+    add_processes(parser)
     add_json(parser)
 
 
@@ -324,7 +428,8 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         "compile",
         "write one program per stage, with the communication in it",
         "hethub compile model.onnx --cluster cluster.yaml -o out\n"
-        "  hethub compile model.onnx --stages 2 --dim batch=4 --emit=program -o out",
+        "  hethub compile model.onnx --stages 2 --dim batch=4 --emit=program -o out\n"
+        "  hethub compile model.onnx --stages 2 --train --loss cross-entropy --loss-output logits -o out",
         add_compile,
         compile_command,
     ),
@@ -343,6 +448,14 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         "  torchrun --no-python --nproc-per-node 3 out/run --inputs x.npz --outputs y.npz",
         add_run,
         run_command,
+    ),
+    (
+        "train",
+        "train a compiled model here, one process per rank",
+        "hethub train out --data data.npz --steps 1000 --learning-rate 3e-4 --checkpoint ckpt --restarts 3\n"
+        "  hethub train out --data tokens.bin --sequence 1024 --steps 5000 --checkpoint ckpt --resume --log log.jsonl",
+        add_train,
+        train_command,
     ),
     (
         "predict",
@@ -403,7 +516,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = make_parser().parse_args(argv)
     end_on_signals()
     try:
-        arguments.function(arguments)
+        return arguments.function(arguments) or 0
     except HetHubError as error:
         print(f"hethub: error: {error}", file=sys.stderr)
         return 1
@@ -412,4 +525,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 141
-    return 0

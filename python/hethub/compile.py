@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ EMITTERS = ("program", "cpp")
 class Search:
     """What a plan is searched for, beside the model and the cluster."""
 
-    train: bool = False  # a training step: planned, not run yet
+    train: bool = False  # a training step
     global_batch: int | None = None  # samples of a step
     replicas: bool = True  # stages may have several
     recompute: bool = True  # training: stages may compute their forward pass again
@@ -35,6 +36,25 @@ class Search:
         arguments += [] if self.recompute else ["--recompute=off"]
         arguments += ["--tensor-parallel"] if self.tensor_parallel else []
         arguments += [] if self.time_limit is None else [f"--time-limit={self.time_limit}"]
+        return arguments
+
+
+@dataclass(frozen=True)
+class TrainingStep:
+    """What a training step computes beside the model's forward pass: hh-compile's options of the same names."""
+
+    loss: str | None = None  # cross-entropy or mse of an output, against the input "labels"; None: the model's own
+    loss_output: str | None = None  # the output that makes the loss, where there are several
+    freeze: Sequence[str] = ()  # parameters that stay as they are: glob patterns of names
+    schedule: str = "1f1b"  # order of forward and backward passes: 1f1b, gpipe, zero-bubble
+    training_mode: Sequence[str] = ()  # operators to set to their training form: batch-norm, dropout
+
+    def arguments(self) -> list[str]:
+        arguments = [] if self.loss is None else [f"--loss={self.loss}"]
+        arguments += [] if self.loss_output is None else [f"--loss-output={self.loss_output}"]
+        arguments += [f"--freeze={pattern}" for pattern in self.freeze]
+        arguments.append(f"--schedule={self.schedule}")
+        arguments += [f"--training-mode={','.join(self.training_mode)}"] if self.training_mode else []
         return arguments
 
 
@@ -108,20 +128,27 @@ def compile(
     emit: Sequence[str] = ("program", "cpp"),
     pack_weights: bool = False,
     search: Search = Search(),
+    training: TrainingStep | None = None,
 ) -> Path:
     """Compiles a model into one program per stage under the folder `output`, and returns that folder.
 
-    The folder appears complete or not at all; a folder that hethub wrote before is replaced.
+    With `training` the programs are those of a training step (docs/Training.md). The folder appears complete or not at
+    all; a folder that hethub wrote before is replaced.
     """
     unknown = [name for name in emit if name not in EMITTERS]
     if unknown or not emit:
         raise HetHubError(f"emit must be among {', '.join(EMITTERS)}, got: {', '.join(unknown) or 'nothing'}")
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    if training is not None:
+        search = replace(search, train=True)
+        arguments += training.arguments()
     arguments += search.arguments()
     arguments.append(f"--emit={','.join(emit)}")
     if pack_weights:
         arguments.append("--pack-weights")
     with new_folder(Path(output)) as folder:
-        tools.run("hh-compile", [*arguments, "-o", str(folder)])
+        result = tools.run("hh-compile", [*arguments, "-o", str(folder)])
+        for line in tools.notices_of(result.stderr, "hh-compile"):
+            print(f"hethub: {line}", file=sys.stderr)
         write_launcher(folder)
     return Path(output)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,14 @@ _libc = ctypes.CDLL(None)
 def _die_with_parent() -> None:
     """In the child: no rank outlives a launcher that was killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class RankFailed(HetHubError):
+    """A rank ended badly. `killed`: by a signal, not by a decision of its own."""
+
+    def __init__(self, message: str, killed: bool = False) -> None:
+        super().__init__(message)
+        self.killed = killed
 
 
 @dataclass
@@ -122,10 +130,17 @@ class Ranks:
     def pids(self) -> list[int]:
         return [child.process.pid for child in self._children]
 
-    def wait(self, timeout: float) -> None:
-        """Waits until all ranks have ended well. Raises HetHubError when one has not, or stands still for `timeout`
-        seconds."""
+    def signal(self, number: int) -> None:
+        """Sends it to all ranks that still run."""
+        for child in self._children:
+            if child.process.poll() is None:
+                child.process.send_signal(number)
+
+    def wait(self, timeout: float, watch: Callable[[], None] = lambda: None) -> None:
+        """Waits until all ranks have ended well, and calls `watch` again and again. Raises RankFailed when one has not,
+        or stands still for `timeout` seconds."""
         while True:
+            watch()
             codes = [child.process.poll() for child in self._children]
             if any(codes):
                 self._fail()
@@ -136,7 +151,8 @@ class Ranks:
                 if child.process.returncode is None and child.is_stopped():
                     child.stopped_since = child.stopped_since or now
                     if now - child.stopped_since > timeout:
-                        raise HetHubError(f"{child.rank} failed: stopped by a signal for more than {timeout:g} s")
+                        text = f"{child.rank} failed: stopped by a signal for more than {timeout:g} s"
+                        raise RankFailed(text, killed=True)
                 else:
                     child.stopped_since = None
             time.sleep(POLL_SECONDS)
@@ -151,21 +167,21 @@ class Ranks:
             if child.process.poll() is not None and child.reader:
                 child.reader.join(GRACE_SECONDS)
         for child in stopped:
-            raise HetHubError(f"{child.rank} failed: stopped by a signal and not continued in time")
+            raise RankFailed(f"{child.rank} failed: stopped by a signal and not continued in time", killed=True)
         killed = [child for child in self._children if (child.process.returncode or 0) < 0]
         for child in killed:
             name = signal_name(-child.process.returncode)
             last = child.lines[-1] if child.lines and name in ("SIGABRT", "SIGSEGV", "SIGBUS") else ""
-            raise HetHubError(f"{child.rank} failed: killed by {name}" + (f": {last}" if last else ""))
+            raise RankFailed(f"{child.rank} failed: killed by {name}" + (f": {last}" if last else ""), killed=True)
         ended = [child for child in self._children if child.process.returncode]
         # The ranks tell each other whose fault it is: "rank 1 (...) failed: why". Its own words come first.
         reports = [(child, _report(child.lines)) for child in ended]
         own = [text for child, text in reports if re.match(rf"rank {child.rank.rank}\b", text)]
         for text in own + [text for _, text in reports if text]:
-            raise HetHubError(text)
+            raise RankFailed(text)
         child = ended[0]
         last = child.lines[-1].removeprefix("error: ") if child.lines else "it said nothing"
-        raise HetHubError(f"{child.rank} failed with exit status {child.process.returncode}: {last}")
+        raise RankFailed(f"{child.rank} failed with exit status {child.process.returncode}: {last}")
 
     def close(self) -> None:
         """Ends all ranks that still run: asks, then kills."""

@@ -65,6 +65,10 @@ def run(
     if engine is not None and engine not in ENGINES:
         raise HetHubError(f"the engine must be among {', '.join(ENGINES)}, got: {engine}")
     output = OutputFolder.read(folder)
+    if output.plan.get("training"):
+        raise HetHubError(
+            f"the folder must hold programs of inference, got training ones (hethub train): {output.path}"
+        )
     arrays = load_npz(inputs) if isinstance(inputs, str | Path) else dict(inputs or {})
     if output.programs:
         check_inputs(output, arrays, microbatches)

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import HetHubError
@@ -38,15 +39,27 @@ def runtime_prefix() -> Path:
     return prefix
 
 
-def message_of(text: str, tool: str) -> str:
-    """What went wrong, from a tool's standard error: its errors and, indented, their notes."""
-    lines = []
+def diagnostics(text: str, tool: str) -> Iterator[tuple[str, str]]:
+    """Kind (error, warning, remark, note) and words of each message on a tool's standard error."""
     for raw in text.splitlines():
         line = re.sub(r"\x1b\[[0-9;]*m", "", raw).rstrip().removeprefix(f"{tool}: ")
         kind, found, what = line.partition(": ")
-        if found and kind in ("error", "note"):
-            lines.append(what if kind == "error" else f"  note: {what}")
-    return "\n".join(lines)
+        if found and kind in ("error", "warning", "remark", "note"):
+            yield kind, what
+
+
+def message_of(text: str, tool: str) -> str:
+    """What went wrong, from a tool's standard error: its errors and, indented, their notes."""
+    return "\n".join(
+        what if kind == "error" else f"  note: {what}"
+        for kind, what in diagnostics(text, tool)
+        if kind in ("error", "note")
+    )
+
+
+def notices_of(text: str, tool: str) -> list[str]:
+    """What a tool that succeeded has to say: its warnings and remarks."""
+    return [f"{kind}: {what}" for kind, what in diagnostics(text, tool) if kind in ("warning", "remark")]
 
 
 def run(name: str, arguments: list[str], keep_going: bool = False) -> subprocess.CompletedProcess[str]:
