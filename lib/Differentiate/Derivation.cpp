@@ -2,14 +2,18 @@
 
 #include "Derivation.h"
 
+#include "GradientFlow.h"
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+
 using namespace mlir;
 
 namespace hethub::differentiate {
 
 Derivation::Derivation(Operation *call, Gradients &gradients,
                        OpBuilder &backward)
-    : CallBuilder(call->getLoc(), backward), view(call),
-      results(call->getResults()), gradients(gradients), forwardOps(call),
+    : CallBuilder(call->getLoc(), backward), view(call), op(call),
+      previous(call->getPrevNode()), results(call->getResults()),
+      gradients(gradients), forwardOps(call),
       forwardBuilder(call->getLoc(), forwardOps) {}
 
 //===----------------------------------------------------------------------===//
@@ -51,9 +55,24 @@ Dims Derivation::ints(StringRef argument) const {
   return list ? Dims(list.asArrayRef()) : Dims();
 }
 
+SmallVector<NamedArg> Derivation::arguments(ArrayRef<StringRef> names) const {
+  SmallVector<NamedArg> args;
+  for (StringRef name : names)
+    args.push_back(same(name));
+  return args;
+}
+
 int64_t Derivation::axis(StringRef argument, int64_t rank) const {
   int64_t axis = integer(argument);
   return axis < 0 ? axis + rank : axis;
+}
+
+StringRef Derivation::deviceKind() const {
+  auto program = op->getParentOfType<hh::ProgramOp>();
+  auto type = program ? SymbolTable::lookupNearestSymbolFrom<hh::DeviceTypeOp>(
+                            program, program.getDeviceAttr())
+                      : hh::DeviceTypeOp();
+  return type ? type.getKind() : StringRef();
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,19 +111,61 @@ void Derivation::give(Value input, Value gradient) {
   sum = sum ? binary("add.Tensor", sum, gradient) : gradient;
 }
 
+Value Derivation::compare(StringRef relation, Value a, Value b) {
+  return binary((relation + ".Tensor").str(), a, b, {}, boolean());
+}
+
+Value Derivation::compare(StringRef relation, Value a, Attribute number) {
+  return withScalar((relation + ".Scalar").str(), a, number, boolean());
+}
+
 //===----------------------------------------------------------------------===//
 // The forward pass
 //===----------------------------------------------------------------------===//
 
 void Derivation::replaceCall(ArrayRef<Value> replacements) {
+  replaced = true;
   for (auto [result, replacement] : llvm::zip_equal(results, replacements)) {
-    if (Value gradient = gradients.of.lookup(result))
-      gradients.of[replacement] = gradient;
-    if (gradients.wanted.contains(result))
+    if (gradients.wanted.erase(result))
       gradients.wanted.insert(replacement);
+    Value gradient = gradients.of.lookup(result);
+    // The call dies: another value may get its results' addresses.
+    gradients.of.erase(result);
     result.replaceAllUsesWith(replacement);
     result = replacement;
+    // The replacement may be a value that had a gradient of its own.
+    give(replacement, gradient);
   }
+}
+
+LogicalResult Derivation::decompose(ArrayRef<Value> replacements) {
+  SmallVector<Operation *> parts;
+  Block::iterator first =
+      previous ? std::next(previous->getIterator()) : op->getBlock()->begin();
+  for (Operation &part : llvm::make_range(first, op->getIterator())) {
+    parts.push_back(&part);
+    addReached(&part, gradients.wanted);
+  }
+  replaceCall(replacements);
+  for (Operation *part : llvm::reverse(parts)) {
+    auto rule = aten::CallView(part)
+                    ? rules().find(aten::CallView(part).schema())
+                    : rules().end();
+    bool hasGradient = llvm::any_of(
+        part->getResults(), [&](Value v) { return gradients.of.count(v); });
+    if (!hasGradient)
+      continue;
+    if (rule == rules().end())
+      return refuse("no rule for " + part->getName().getStringRef());
+    if (!rule->second)
+      continue;
+    Derivation nested(part, gradients, builder);
+    if (failed(rule->second(nested)))
+      return refuse(nested.reason());
+    if (nested.isReplaced())
+      part->erase();
+  }
+  return success();
 }
 
 LogicalResult Derivation::refuse(const Twine &reason) {

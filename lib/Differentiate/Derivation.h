@@ -12,7 +12,9 @@
 //
 // A rule whose backward operator needs values that the call does not give (mean
 // and rstd of a layer norm) first replaces the call by the form that does, with
-// the builder `forward` and replaceCall().
+// the builder `forward` and replaceCall(). One whose call is but a short word
+// for other calls writes these with `forward` and leaves them to their own
+// rules: decompose().
 //===----------------------------------------------------------------------===//
 
 #ifndef HETHUB_LIB_DIFFERENTIATE_DERIVATION_H
@@ -60,6 +62,11 @@ public:
   NamedArg same(llvm::StringRef argument) const {
     return {argument, attribute(argument)};
   }
+  llvm::SmallVector<NamedArg>
+  arguments(llvm::ArrayRef<llvm::StringRef> names) const;
+  /// Kind of the device that runs the program ("cpu", "cuda"); empty where the
+  /// module has no cluster.
+  llvm::StringRef deviceKind() const;
   using CallBuilder::ints;
   using CallBuilder::real;
 
@@ -86,6 +93,49 @@ public:
   /// Sums over the axes in which a tensor of shape `dims` was broadcast.
   Value sumTo(Value x, llvm::ArrayRef<int64_t> dims);
 
+  //===--- Formulas
+  //---------------------------------------------------------===//
+
+  Value self() const { return in("self"); }
+  Value add(Value a, Value b) { return binary("add.Tensor", a, b); }
+  Value sub(Value a, Value b) { return binary("sub.Tensor", a, b); }
+  Value mul(Value a, Value b) { return binary("mul.Tensor", a, b); }
+  Value div(Value a, Value b) { return binary("div.Tensor", a, b); }
+  Value neg(Value x) { return unary("neg", x); }
+  Value square(Value x) { return mul(x, x); }
+  Value plus(Value x, double number) {
+    return withReal("add.Scalar", x, number);
+  }
+  Value times(Value x, double number) {
+    return number == 1 ? x : withReal("mul.Scalar", x, number);
+  }
+  Value zeros(llvm::ArrayRef<int64_t> dims, Type element) {
+    return fullReal(dims, 0, element);
+  }
+  /// gt, ge, lt, le, eq: which elements stand in that relation to another
+  /// tensor or a number.
+  Value compare(llvm::StringRef relation, Value a, Value b);
+  Value compare(llvm::StringRef relation, Value a, Attribute number);
+  Value compare(llvm::StringRef relation, Value a, double value) {
+    return compare(relation, a, number(value, element(a)));
+  }
+  Value both(Value a, Value b) { return binary("logical_and", a, b); }
+  Value inverse(Value condition) { return unary("logical_not", condition); }
+  /// x where the condition holds, elsewhere 0.
+  Value keepWhere(Value condition, Value x) {
+    return where(condition, x, zeros({}, element(x)));
+  }
+  Value contiguous(Value x) { return unary("contiguous", x); }
+
+  /// The argument `output_mask` of backward operators, which says what they
+  /// compute. Gradients of data and of parameters are computed by calls of
+  /// their own, so that they can stand in different programs.
+  NamedArg mask(llvm::ArrayRef<bool> wanted) {
+    return {"output_mask", builder.getDenseBoolArrayAttr(wanted)};
+  }
+  /// The type of a result that a mask leaves out: an undefined tensor.
+  RankedTensorType absent(Type element) { return tensor({0}, element); }
+
   //===--- The forward pass
   //-------------------------------------------------===//
 
@@ -94,6 +144,10 @@ public:
   /// The call's results become `replacements`, made by forward(); out() and
   /// grad() speak of these from now on. The call is erased behind the rule.
   void replaceCall(llvm::ArrayRef<Value> replacements);
+  /// replaceCall() by values that forward() made of other calls; those are
+  /// differentiated in its place.
+  llvm::LogicalResult decompose(llvm::ArrayRef<Value> replacements);
+  bool isReplaced() const { return replaced; }
 
   /// Ends the rule: why this form has no gradient.
   llvm::LogicalResult refuse(const llvm::Twine &reason);
@@ -101,7 +155,10 @@ public:
 
 private:
   aten::CallView view;
+  mlir::Operation *const op;       ///< until it is erased
+  mlir::Operation *const previous; ///< what stood in front of the call
   Values results;
+  bool replaced = false;
   Gradients &gradients;
   mlir::OpBuilder forwardOps;
   CallBuilder forwardBuilder;
@@ -109,6 +166,14 @@ private:
 };
 
 using Rule = llvm::LogicalResult (*)(Derivation &);
+
+/// The rule of a call with one gradient, that of its argument `self`.
+template <Value (*gradient)(Derivation &)>
+llvm::LogicalResult ofSelf(Derivation &d) {
+  if (d.wants("self"))
+    d.give(d.self(), gradient(d));
+  return llvm::success();
+}
 /// Rules by schema name: "aten::add.Tensor", "hethub::resize". A null rule
 /// stands for an operator whose results never have a gradient (comparisons,
 /// argmax).
