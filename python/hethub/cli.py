@@ -365,7 +365,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
         "--restarts", type=int, default=0, metavar="N", help="how often all start again when a rank fails (0)"
     )
     parser.add_argument("--log", type=Path, metavar="FILE", help="write a JSON line a step")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace of the last step")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace of the first steps")
     add_processes(parser)
     add_json(parser)
 

@@ -33,30 +33,37 @@ class Settings:
     None: its default."""
 
     sequence: int | None = field(default=None, metadata=_shown("N", "token files: tokens of a sample"))
-    token_bytes: int | None = field(default=None, metadata=_shown("N", "token files: bytes of a token, 2 or 4 (2)"))
+    token_type: str | None = field(default=None, metadata=_shown("TYPE", "token files: uint16 or uint32 (uint16)"))
+    in_order: bool | None = field(default=None, metadata=_shown(None, "do not shuffle the samples"))
+    seed: int | None = field(
+        default=None, metadata=_shown("N", "of the order of the samples and of random operators (0)")
+    )
     optimizer: str | None = field(default=None, metadata=_shown("NAME", "sgd, adam or adamw (adamw)"))
-    learning_rate: float | None = field(default=None, metadata=_shown("X", "highest learning rate"))
+    learning_rate: float | None = field(default=None, metadata=_shown("X", "highest learning rate (0.001)"))
+    momentum: float | None = field(default=None, metadata=_shown("X", "of sgd (0)"))
+    nesterov: bool | None = field(default=None, metadata=_shown(None, "Nesterov's form of momentum"))
+    betas: str | None = field(default=None, metadata=_shown("B1,B2", "of adam and adamw (0.9,0.999)"))
+    epsilon: float | None = field(default=None, metadata=_shown("X", "of adam and adamw (1e-8)"))
     weight_decay: float | None = field(
-        default=None, metadata=_shown("X", "as torch.optim has it; not on parameters of one axis")
+        default=None, metadata=_shown("X", "not of parameters of one axis (adamw: 0.01, else 0)")
     )
-    decay_all: bool | None = field(default=None, metadata=_shown(None, "weight decay on parameters of one axis too"))
-    momentum: float | None = field(default=None, metadata=_shown("X", "of sgd"))
-    nesterov: bool | None = field(default=None, metadata=_shown(None, "Nesterov's momentum"))
-    betas: str | None = field(default=None, metadata=_shown("A,B", "of adam and adamw"))
-    epsilon: float | None = field(default=None, metadata=_shown("X", "of adam and adamw"))
-    clip_norm: float | None = field(default=None, metadata=_shown("X", "largest norm of all gradients together"))
-    learning_rate_schedule: str | None = field(
-        default=None, metadata=_shown("NAME", "constant, cosine or linear, after the warm-up")
+    decay_all: bool | None = field(default=None, metadata=_shown(None, "weight decay for parameters of one axis too"))
+    clip_norm: float | None = field(default=None, metadata=_shown("X", "largest norm of all gradients together (none)"))
+    lr_schedule: str | None = field(
+        default=None,
+        metadata=_shown("NAME", "constant, cosine or linear, down to the minimum at the last step (constant)"),
     )
-    warm_up: int | None = field(default=None, metadata=_shown("N", "steps in which the learning rate rises"))
-    seed: int | None = field(default=None, metadata=_shown("N", "of the order of the data and of random operators (0)"))
-    checkpoint: Path | None = field(default=None, metadata=_shown("DIR", "folder for checkpoints"))
-    checkpoint_every: int | None = field(default=None, metadata=_shown("N", "steps between two checkpoints (100)"))
-    keep_checkpoints: int | None = field(
-        default=None, metadata=_shown("N", "how many of the newest ones stay, 0: all (3)")
+    warmup_steps: int | None = field(default=None, metadata=_shown("N", "steps in which the learning rate rises (0)"))
+    minimum_learning_rate: float | None = field(default=None, metadata=_shown("X", "of cosine and linear (0)"))
+    checkpoint: Path | None = field(default=None, metadata=_shown("DIR", "folder for checkpoints (none)"))
+    checkpoint_every: int | None = field(
+        default=None, metadata=_shown("N", "steps between two; the last one has one too (100)")
     )
-    gradients: Path | None = field(
-        default=None, metadata=_shown("FILE", "write the gradients of the first step as safetensors")
+    keep: int | None = field(default=None, metadata=_shown("K", "newest checkpoints that stay, 0: all (3)"))
+    gradients: Path | None = field(default=None, metadata=_shown("FILE", "write the gradients of the first step"))
+    trace_steps: int | None = field(default=None, metadata=_shown("N", "first steps of the run in --trace (3)"))
+    ignore_nonfinite: bool | None = field(
+        default=None, metadata=_shown(None, "go on when the loss is no finite number")
     )
 
     def options(self) -> list[str]:
@@ -105,7 +112,7 @@ def train(
     resume        goes on from the newest checkpoint, where there is one
     restarts      how often a rank may fail: all are started again from the newest checkpoint
     log           gets one JSON line a step; a resumed run continues it
-    trace         gets a Chrome trace of the last step
+    trace         gets a Chrome trace of the first steps
     on_step       called with each record
     engine, timeout, threads, port as for run.
     SIGINT, SIGTERM and SIGHUP end the run at the end of a step, with a checkpoint where there is a folder for them.
