@@ -4,6 +4,7 @@ The npz files hold in__NAME and out__NAME; the outputs are those of torch eager 
 Variants:
   static  dynamo exporter, all shapes fixed       dyn     dynamo exporter, symbolic batch and sequence
   op23    as dyn, at opset 23                     legacy  TorchScript exporter, symbolic axes, opset 17
+  plain   as static, without the exporter's optimizer, which folds batch norm into convolutions
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import torch
 
 from .nets import NETS, Net
 
-VARIANTS = ("static", "dyn", "op23", "legacy")
+VARIANTS = ("static", "dyn", "op23", "legacy", "plain")
+FIXED = ("static", "plain")  # shapes
 KEPT_METADATA = ("namespace", "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy")
 
 
@@ -57,7 +59,7 @@ def export_net(net: Net, variant: str, path: Path) -> None:
                 **common,
             )
         else:
-            symbolic = {} if variant == "static" else {"dynamic_shapes": _dynamic_shapes(net)}
+            symbolic = {} if variant in FIXED else {"dynamic_shapes": _dynamic_shapes(net)}
             opset = {"opset_version": 23} if variant == "op23" else {}
             torch.onnx.export(
                 net.module,
@@ -66,6 +68,7 @@ def export_net(net: Net, variant: str, path: Path) -> None:
                 dynamo=True,
                 external_data=False,
                 verbose=False,
+                optimize=variant != "plain",
                 **symbolic,
                 **opset,
                 **common,
@@ -89,7 +92,7 @@ def export(name: str, variant: str, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     net = NETS[name]()
     save_example(out / "io.npz", net, 0)
-    if variant != "static":
+    if variant not in FIXED:
         save_example(out / "io2.npz", net, 1)
     partial = out / "model.partial.onnx"
     export_net(net, variant, partial)

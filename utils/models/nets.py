@@ -109,19 +109,37 @@ def gpt2_full() -> Net:
     return gpt2_like(50257, ((1, 128), (2, 64)), n_layer=12, n_embd=768, n_head=12, n_positions=1024)
 
 
-def llama() -> Net:
+LLAMA = dict(
+    num_hidden_layers=2,
+    hidden_size=256,
+    intermediate_size=688,
+    num_attention_heads=8,
+    num_key_value_heads=2,
+    vocab_size=1000,
+    max_position_embeddings=256,
+)
+
+
+def llama(**more) -> Net:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    c = LlamaConfig(
-        num_hidden_layers=2,
-        hidden_size=256,
-        intermediate_size=688,
-        num_attention_heads=8,
-        num_key_value_heads=2,
-        vocab_size=1000,
-        max_position_embeddings=256,
-    )
+    c = LlamaConfig(**LLAMA, **more)
     return causal(seeded(lambda: LlamaForCausalLM._from_config(c, attn_implementation="sdpa")), 1000)
+
+
+def mixtral() -> Net:
+    """A mixture of experts: each token goes to two of four, whose weights are gathered by token."""
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    sizes = dict(hidden_size=64, intermediate_size=112, num_attention_heads=4, vocab_size=500, num_local_experts=4)
+    c = MixtralConfig(**(LLAMA | sizes))
+
+    def make() -> torch.nn.Module:
+        model = MixtralForCausalLM._from_config(c, attn_implementation="sdpa")
+        model.set_experts_implementation("batched_mm")  # the one form that the exporter takes
+        return model
+
+    return causal(seeded(make), 500, ((2, 16), (3, 9)))
 
 
 def bert_like(vocabulary: int, sizes=TEXT_SIZES, **config) -> Net:
@@ -157,14 +175,16 @@ def bert_full() -> Net:
     return bert_like(30522, ((1, 128), (2, 64)))
 
 
-def image(name: str, sizes: tuple[int, int] = (2, 3), **arguments) -> Net:
-    """A timm image classifier: pictures in, logits out."""
+def image(name: str, sizes: tuple[int, int] = (2, 3), pixels: int = 224, **arguments) -> Net:
+    """A timm image classifier: pictures of `pixels` x `pixels` in, logits out."""
     import timm
 
     model = seeded(
-        lambda: timm.create_model(name, pretrained=False, exportable=True, **arguments), noise((4, 3, 224, 224))
+        lambda: timm.create_model(name, pretrained=False, exportable=True, **arguments), noise((4, 3, pixels, pixels))
     )
-    return Net(model, lambda which: {"x": noise((sizes[which], 3, 224, 224), which)}, {"x": {0: "batch"}}, ["logits"])
+    return Net(
+        model, lambda which: {"x": noise((sizes[which], 3, pixels, pixels), which)}, {"x": {0: "batch"}}, ["logits"]
+    )
 
 
 def whisper_encoder() -> Net:
@@ -251,7 +271,10 @@ NETS: dict[str, Callable[[], Net]] = {
     "gpt2": gpt2,
     "bert": bert,
     "resnet50": lambda: image("resnet50"),
+    "resnet50_small": lambda: image("resnet50", (4, 2), 64),
     "llama": llama,
+    "llama_tied": lambda: llama(tie_word_embeddings=True),
+    "mixtral": mixtral,
     "vit": lambda: image("vit_tiny_patch16_224", depth=4),
     "mobilenetv3": lambda: image("mobilenetv3_small_100"),
     "efficientnet": lambda: image("efficientnet_b0"),
