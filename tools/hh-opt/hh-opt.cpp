@@ -2,6 +2,7 @@
 
 #include "hethub/Conversion/ONNXToATen/Passes.h"
 #include "hethub/Cost/Passes.h"
+#include "hethub/Differentiate/Passes.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
@@ -36,6 +37,7 @@ int main(int argc, char **argv) {
   hethub::ox::registerONNXPasses();
   hethub::cost::registerCostPasses();
   hethub::hh::registerHHPasses();
+  hethub::differentiate::registerDifferentiatePasses();
   hethub::emit::registerEmitPasses();
   hethub::registerONNXToATenPasses();
   hethub::registerPipelines();

@@ -1,0 +1,336 @@
+//===- SplitPrograms.cpp - forward, backward and weight apart -------------===//
+//
+// What one program reads of another is one of three things:
+//
+//   computed again  parameters, constants and what pure calls make of them
+//   alone
+//                   (the same for every microbatch: to save them would keep as
+//                   many copies as microbatches are in flight), and other looks
+//                   at a value that is there anyway
+//   recomputed      all of the forward pass but what the stage receives, in
+//                   stages that ask for it
+//   saved           the rest, in a slot: a result of the program that makes the
+//                   value, an argument of each one that reads it
+//===----------------------------------------------------------------------===//
+
+#include "SplitPrograms.h"
+
+#include "Views.h"
+#include "hethub/Dialect/HH/Transforms/CloneRules.h"
+#include "hethub/Support/EraseDead.h"
+#include "hethub/Support/Names.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace hethub::differentiate {
+
+namespace {
+
+using Operations = llvm::DenseSet<Operation *>;
+
+/// The operations of the block that `roots` are computed from.
+Operations sliceOf(Block &block, ArrayRef<Value> roots) {
+  Operations slice;
+  SmallVector<Value> work(roots);
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (op && op->getBlock() == &block && slice.insert(op).second)
+      llvm::append_range(work, hh::readValues(op));
+  }
+  return slice;
+}
+
+bool isRandom(Operation &op) {
+  return aten::CallView(&op) && !isMemoryEffectFree(&op);
+}
+
+/// One of the two programs behind the forward program.
+struct Part {
+  hh::ProgramOp program;
+  IRMapping values; ///< of other programs, as they are called in this one
+  SmallVector<Value> arguments; ///< values of other programs that it is given
+  SmallVector<std::pair<StringAttr, Value>> gradients; ///< that it makes
+
+  Block &block() { return program.getBody().front(); }
+};
+
+class Splitter {
+public:
+  Splitter(StageGradients &stage, bool splitWeight)
+      : stage(stage), splitWeight(splitWeight), builder(stage.forward),
+        recompute(stage.forward->hasAttr(hh::recomputeAttrName)) {}
+  void run();
+
+private:
+  Block &forwardBlock() { return stage.forward.getBody().front(); }
+  void divide();
+  llvm::SetVector<Value> valuesOfOthers(Part &part);
+  Value source(Value value);
+  void decideSaved();
+  bool isThere(Value value);
+  bool isDerived(Value value);
+  void recomputeForward();
+  Value resolve(Part &part, Value value);
+  void replaceUses(Part &part, Value value, Value replacement);
+  Value argument(Part &part, Value value);
+  void finish();
+  Attribute slotAttr(Value source) {
+    return builder.getDictionaryAttr(builder.getNamedAttr(
+        hh::savedAttrName, builder.getI64IntegerAttr(slots.lookup(source))));
+  }
+  void returnSaved(hh::ProgramOp program, SmallVector<Value> results,
+                   SmallVector<Attribute> attributes);
+
+  StageGradients &stage;
+  bool splitWeight;
+  OpBuilder builder;
+  bool recompute;
+  SmallVector<Part, 2> parts;  ///< B, then W where there is one
+  llvm::DenseSet<Value> saved; ///< of the forward program
+  llvm::MapVector<Value, unsigned> slots;
+};
+
+/// Drops what nothing needs and moves what only gradients of parameters need
+/// into the weight program.
+void Splitter::divide() {
+  Block &block = stage.backward.getBody().front();
+  SmallVector<Value> sent, all;
+  for (auto send : block.getOps<hh::SendOp>())
+    sent.push_back(send.getValue());
+  all = sent;
+  for (auto &[name, gradient] : stage.ofParameters)
+    all.push_back(gradient);
+  Operations live = sliceOf(block, all);
+  SmallVector<Value> roots(sent);
+  for (Value activation : stage.ofActivations)
+    roots.push_back(activation);
+  Operations ofBackward = sliceOf(block, roots);
+
+  parts.push_back({stage.backward, {}, {}, {}});
+  if (splitWeight) {
+    builder.setInsertionPointAfter(stage.backward);
+    auto weight = cast<hh::ProgramOp>(
+        builder.cloneWithoutRegions(*stage.backward.getOperation()));
+    weight.setSymName((stage.forward.getSymName() + "_weight").str());
+    weight.setPart("weight");
+    weight.getBody().emplaceBlock();
+    parts.push_back({weight, {}, {}, {}});
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isa<hh::SendOp, hh::RecvOp>(op))
+      continue;
+    if (!live.contains(&op))
+      op.erase();
+    else if (splitWeight && !ofBackward.contains(&op))
+      op.moveBefore(&parts[1].block(), parts[1].block().begin());
+  }
+  for (auto &[name, gradient] : stage.ofParameters) {
+    bool inWeight =
+        splitWeight && gradient.getParentBlock() == &parts[1].block();
+    parts[inWeight].gradients.emplace_back(name, gradient);
+  }
+}
+
+/// Values of other programs that the part reads.
+llvm::SetVector<Value> Splitter::valuesOfOthers(Part &part) {
+  llvm::SetVector<Value> values;
+  for (Operation &op : part.block())
+    values.insert_range(hh::readValues(&op));
+  for (auto &[name, gradient] : part.gradients)
+    values.insert(gradient);
+  values.remove_if(
+      [&](Value value) { return value.getParentBlock() == &part.block(); });
+  return values;
+}
+
+/// The value itself, or what an argument of the backward program stands for.
+Value Splitter::source(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  Part &backward = parts.front();
+  return argument && argument.getOwner() == &backward.block()
+             ? backward.arguments[argument.getArgNumber()]
+             : value;
+}
+
+/// True for values that are saved, or looks at such.
+bool Splitter::isThere(Value value) {
+  if (saved.contains(source(value)) || dependsOnParametersAlone(value))
+    return true;
+  Value whole = viewedValue(value);
+  return whole && isThere(whole);
+}
+
+/// True for values that are computed again where they are read. A look at a
+/// whole value needs no more memory than that; one at a piece of it is worth a
+/// slot of its own, unless the whole is there anyway.
+bool Splitter::isDerived(Value value) {
+  if (dependsOnParametersAlone(value))
+    return true;
+  Value whole = viewedValue(value);
+  return whole && !saved.contains(value) &&
+         (looksAtAll(value) || isThere(whole));
+}
+
+void Splitter::decideSaved() {
+  for (Part &part : parts)
+    for (Value value : valuesOfOthers(part)) {
+      while (!dependsOnParametersAlone(value) && looksAtAll(value))
+        value = viewedValue(value);
+      if (!dependsOnParametersAlone(value))
+        saved.insert(source(value));
+    }
+  SmallVector<Value> pieces;
+  for (Value value : saved)
+    if (Value whole = viewedValue(value); whole && isThere(whole))
+      pieces.push_back(value);
+  for (Value piece : pieces)
+    saved.erase(piece);
+}
+
+/// Clones what of the forward program is read into the backward program, which
+/// then stands for it. The generator starts as it did there: if one number is
+/// drawn again all are, in the same order.
+void Splitter::recomputeForward() {
+  SmallVector<Value> roots;
+  for (Part &part : parts)
+    for (Value value : valuesOfOthers(part))
+      if (!dependsOnParametersAlone(value))
+        roots.push_back(value);
+  Operations needed = sliceOf(forwardBlock(), roots);
+  if (llvm::any_of(forwardBlock(), [&](Operation &op) {
+        return needed.contains(&op) && isRandom(op);
+      })) {
+    for (Operation &op : forwardBlock())
+      if (isRandom(op))
+        roots.push_back(op.getResult(0));
+    needed = sliceOf(forwardBlock(), roots);
+  }
+  Part &backward = parts.front();
+  OpBuilder clones(&backward.block(), backward.block().begin());
+  for (Operation &op : forwardBlock()) {
+    if (!needed.contains(&op) || isa<hh::RecvOp>(op))
+      continue;
+    for (Value value : hh::readValues(&op))
+      if (!backward.values.contains(value)) // received, or a model input
+        backward.values.map(value, argument(backward, value));
+    clones.clone(op, backward.values);
+  }
+  for (Part &part : parts)
+    for (Value value : valuesOfOthers(part))
+      if (Value again = backward.values.lookupOrNull(value);
+          again && !isa<BlockArgument>(again))
+        replaceUses(part, value, again);
+}
+
+void Splitter::replaceUses(Part &part, Value value, Value replacement) {
+  value.replaceUsesWithIf(replacement, [&](OpOperand &use) {
+    return part.block().findAncestorOpInBlock(*use.getOwner());
+  });
+  for (auto &[name, gradient] : part.gradients)
+    if (gradient == value)
+      gradient = replacement;
+}
+
+/// A new argument of the part: a value that another program makes.
+Value Splitter::argument(Part &part, Value value) {
+  slots.try_emplace(value, slots.size());
+  part.arguments.push_back(value);
+  std::string name = valueName(value);
+  Location loc =
+      name.empty() ? value.getLoc() : NameLoc::get(builder.getStringAttr(name));
+  return part.block().addArgument(value.getType(), loc);
+}
+
+/// What a value of another program is called in the part; made in front of the
+/// operation that reads it.
+Value Splitter::resolve(Part &part, Value value) {
+  value = source(value);
+  if (value.getParentBlock() == &part.block())
+    return value;
+  if (Value known = part.values.lookupOrNull(value))
+    return known;
+  if (!isDerived(value)) {
+    part.values.map(value, argument(part, value));
+  } else {
+    Operation *op = value.getDefiningOp();
+    for (Value read : hh::readValues(op))
+      part.values.map(read, resolve(part, read));
+    builder.clone(*op, part.values);
+  }
+  return part.values.lookup(value);
+}
+
+/// The values of the program that others read, as results behind `results`.
+void Splitter::returnSaved(hh::ProgramOp program, SmallVector<Value> results,
+                           SmallVector<Attribute> attributes) {
+  Block &block = program.getBody().front();
+  for (auto &[source, slot] : slots)
+    if (source.getParentBlock() == &block) {
+      results.push_back(source);
+      attributes.push_back(slotAttr(source));
+    }
+  builder.setInsertionPointToEnd(&block);
+  hh::ReturnOp::create(builder, program.getLoc(), results);
+  program.setFunctionType(builder.getFunctionType(
+      block.getArgumentTypes(), ValueRange(results).getTypes()));
+  program.setResAttrsAttr(
+      attributes.empty() ? nullptr : builder.getArrayAttr(attributes));
+}
+
+void Splitter::finish() {
+  Operation *terminator = forwardBlock().getTerminator();
+  SmallVector<Value> results(terminator->getOperands());
+  SmallVector<Attribute> attributes;
+  for (unsigned i = 0; i < results.size(); ++i)
+    attributes.push_back(
+        builder.getDictionaryAttr(stage.forward.getResultAttrs(i)));
+  terminator->erase();
+  returnSaved(stage.forward, results, attributes);
+  eraseDead(stage.forward.getBody());
+
+  for (Part &part : parts) {
+    results.clear();
+    attributes.clear();
+    for (auto &[name, gradient] : part.gradients) {
+      results.push_back(gradient);
+      attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+          hh::gradientAttrName, FlatSymbolRefAttr::get(name))));
+    }
+    returnSaved(part.program, results, attributes);
+    if (!part.arguments.empty())
+      part.program.setArgAttrsAttr(builder.getArrayAttr(llvm::map_to_vector(
+          part.arguments, [&](Value source) { return slotAttr(source); })));
+    eraseDead(part.program.getBody());
+  }
+}
+
+void Splitter::run() {
+  divide();
+  if (recompute)
+    recomputeForward();
+  decideSaved();
+  for (Part &part : parts) {
+    for (Operation &op : llvm::make_early_inc_range(part.block())) {
+      builder.setInsertionPoint(&op);
+      for (Value value : hh::readValues(&op))
+        if (Value own = resolve(part, value); own != value)
+          op.walk(
+              [&](Operation *inner) { inner->replaceUsesOfWith(value, own); });
+    }
+    builder.setInsertionPointToEnd(&part.block());
+    for (auto &[name, gradient] : part.gradients)
+      gradient = resolve(part, gradient);
+  }
+  finish();
+}
+
+} // namespace
+
+void splitPrograms(StageGradients &stage, bool splitWeight) {
+  Splitter(stage, splitWeight).run();
+}
+
+} // namespace hethub::differentiate
