@@ -126,15 +126,15 @@ LogicalResult writeFolder(ModuleOp module, const ModelInfo &model,
   std::vector<std::unique_ptr<StageProgram>> programs;
   if (failed(buildStagePrograms(module, model, programs)))
     return failure();
-  SmallVector<hh::ProgramOp> ops(programs.size());
-  for (auto op : module.getOps<hh::ProgramOp>())
-    ops[op.getStage()] = op;
+  FailureOr<std::vector<hh::StageParts>> stages = hh::readStages(module);
+  if (failed(stages))
+    return failure();
 
   std::vector<StageText> texts(programs.size());
-  for (auto [text, program, op] : llvm::zip(texts, programs, ops)) {
+  for (auto [text, program, stage] : llvm::zip(texts, programs, *stages)) {
     text.programFile = serializeProgramFile(*program);
     llvm::raw_string_ostream cpp(text.cpp), cmake(text.cmake);
-    if (options.cpp && failed(emitCpp(op, *program, cpp)))
+    if (options.cpp && failed(emitCpp(stage, *program, cpp)))
       return failure();
     emitCMake(*program, cmake);
   }
@@ -157,7 +157,7 @@ LogicalResult writeFolder(ModuleOp module, const ModelInfo &model,
       return failure();
     writer.expect(stage + "/weights.json");
     writer.expect(stage + "/weights.safetensors");
-    if (failed(writeWeights(ops[index], (folder + "/" + stage).str(),
+    if (failed(writeWeights((*stages)[index], (folder + "/" + stage).str(),
                             options.packWeights)))
       return failure();
   }

@@ -6,6 +6,7 @@
 #include "hethub/Cost/Passes.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Differentiate/Passes.h"
 #include "hethub/Emit/Program/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
@@ -27,6 +28,13 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
     dims.dims.assign(options.dims.begin(), options.dims.end());
     pm.addPass(ox::createSpecializeDims(dims));
   }
+  // Folding removes what does nothing unless it trains.
+  if (options.training) {
+    ox::TrainingModeOptions mode;
+    mode.operators.assign(options.trainingMode.begin(),
+                          options.trainingMode.end());
+    pm.addPass(ox::createTrainingMode(mode));
+  }
   // Shape arithmetic is constant now; folding it leaves only what computes on
   // data.
   pm.addPass(ox::createInferShapes());
@@ -39,6 +47,13 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   // each form.
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
+  // The loss is a part of the model from here on: planned, cut and lowered.
+  if (options.withLoss) {
+    ox::AddLossOptions loss;
+    loss.loss = options.loss;
+    loss.lossOutput = options.lossOutput;
+    pm.addPass(ox::createAddLoss(loss));
+  }
 }
 
 void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
@@ -68,6 +83,17 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   verifyPhase(pm, "partition");
 }
 
+static void addDifferentiation(OpPassManager &pm,
+                               const CompileOptions &options) {
+  differentiate::DifferentiateOptions gradients;
+  gradients.microbatches = options.microbatches;
+  // The one schedule that has a place for them apart.
+  gradients.splitWeight = options.schedule == "zero-bubble";
+  gradients.frozen.assign(options.frozen.begin(), options.frozen.end());
+  pm.addPass(differentiate::createDifferentiate(gradients));
+  verifyPhase(pm, "differentiate");
+}
+
 void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(hh::createInsertCommunication());
   // From here on nothing moves between stages: the last moment to prove that
@@ -79,9 +105,18 @@ void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
   // Dead constants and repeated views of the lowered calls.
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createHoistStartUp());
+  HoistStartUpOptions startUp;
+  startUp.training = options.training;
+  pm.addPass(createHoistStartUp(startUp));
   verifyPhase(pm, "lower");
-  pm.addPass(hh::createMakeSchedule());
+  hh::MakeScheduleOptions schedule;
+  if (options.training) {
+    addDifferentiation(pm, options);
+    schedule.training = true;
+    schedule.microbatches = options.microbatches;
+    schedule.schedule = options.schedule;
+  }
+  pm.addPass(hh::createMakeSchedule(schedule));
   verifyPhase(pm, "schedule");
 }
 

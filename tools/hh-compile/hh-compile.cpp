@@ -4,9 +4,11 @@
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/PlanRecord.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
+#include "hethub/Dialect/ONNX/IR/Training.h"
 #include "hethub/Emit/Folder.h"
 #include "hethub/Import/Import.h"
 #include "hethub/Pipelines/Pipelines.h"
+#include "hethub/Simulator/Schedule.h"
 #include "hethub/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -53,9 +55,34 @@ static cl::opt<unsigned> globalBatch(
     cl::value_desc("samples"), cl::cat(category));
 static cl::opt<bool>
     train("train",
-          cl::desc("plan a training step (with --plan-only; programs of "
-                   "training are not made yet)"),
+          cl::desc("programs of a training step: forward and backward "
+                   "passes, gradients, optimizer"),
           cl::cat(category));
+static cl::opt<std::string> loss(
+    "loss",
+    cl::desc("training: cross-entropy or mse of an output, against the input "
+             "'labels'; otherwise a float scalar of the model is the loss"),
+    cl::value_desc("cross-entropy|mse"), cl::cat(category));
+static cl::opt<std::string>
+    lossOutput("loss-output",
+               cl::desc("training: the output that makes the loss, where there "
+                        "are several"),
+               cl::value_desc("NAME"), cl::cat(category));
+static cl::list<std::string> freeze(
+    "freeze",
+    cl::desc("training: parameters that stay as they are, by a glob pattern "
+             "of their names; may be repeated"),
+    cl::value_desc("PATTERN"), cl::cat(category));
+static cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("training: order of forward and backward passes: 1f1b, "
+                      "gpipe or zero-bubble"),
+             cl::value_desc("NAME"), cl::init("1f1b"), cl::cat(category));
+static cl::list<std::string> trainingMode(
+    "training-mode", cl::CommaSeparated,
+    cl::desc("training: operators to set to their training form, which "
+             "exporters lose: batch-norm, dropout"),
+    cl::value_desc("OPERATORS"), cl::cat(category));
 enum class Choice { Auto, Off };
 static const auto autoOrOff =
     cl::values(clEnumValN(Choice::Auto, "auto", "where it makes a step faster"),
@@ -117,12 +144,15 @@ static cl::opt<std::string> output("o", cl::desc("output folder"),
 static constexpr double stepsPerSecond = 25e6;
 
 /// Size of axis 0 that all inputs with a first axis share; 0 where they differ
-/// or there are none: then a run does not split its inputs.
+/// or there are none: then a run does not split its inputs. Labels follow the
+/// output that they belong to, which may have samples and positions in one
+/// axis.
 static int64_t batchSize(func::FuncOp main) {
   int64_t size = 0;
-  for (Type type : main.getArgumentTypes()) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || tensor.getRank() == 0 || tensor.isDynamicDim(0))
+  for (BlockArgument input : main.getArguments()) {
+    auto tensor = dyn_cast<RankedTensorType>(input.getType());
+    if (main.getArgAttr(input.getArgNumber(), ox::labelsAttrName) || !tensor ||
+        tensor.getRank() == 0 || tensor.isDynamicDim(0))
       continue;
     if (size && size != tensor.getDimSize(0))
       return 0;
@@ -227,11 +257,10 @@ static OwningOpRef<ModuleOp> planBestSize(OwningOpRef<ModuleOp> module,
     std::string message;
     {
       // A size that fits nowhere matters only where all do.
-      ScopedDiagnosticHandler quiet(
-          module->getContext(), [&](Diagnostic &diagnostic) {
-            return success(size > 1 && diagnostic.getSeverity() ==
-                                           DiagnosticSeverity::Error);
-          });
+      // What is said of the model is said once.
+      ScopedDiagnosticHandler quiet(module->getContext(), [&](Diagnostic &) {
+        return success(size > 1);
+      });
       if (failed(plan(*attempt, sized, timing))) {
         if (size == 1)
           return nullptr;
@@ -288,6 +317,13 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   options.explain = explain;
   options.whatIf = whatIf;
   options.dims = dims;
+  options.withLoss =
+      train && (!planOnly || !loss.empty() || !lossOutput.empty());
+  options.loss = loss;
+  options.lossOutput = lossOutput;
+  options.trainingMode = trainingMode;
+  options.frozen = freeze;
+  options.schedule = schedule;
 
   OwningOpRef<ModuleOp> module;
   {
@@ -329,8 +365,16 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
 
 /// What is wrong with the options together; empty: nothing.
 static std::string wrongOptions() {
-  if (train && !planOnly)
-    return "--train needs --plan-only: programs of training are not made yet";
+  // The address of a list is that of what it holds.
+  const cl::Option *ofTraining[] = {&loss, &lossOutput, std::addressof(freeze),
+                                    &schedule, std::addressof(trainingMode)};
+  for (const cl::Option *option : ofTraining)
+    if (option->getNumOccurrences() && !train)
+      return llvm::formatv("--{0} needs --train", option->ArgStr);
+  if (!simulator::scheduleKindOf(schedule))
+    return llvm::formatv(
+        "--schedule must be 1f1b, gpipe or zero-bubble, got: {0}",
+        schedule.getValue());
   if (tensorParallel && !planOnly)
     return "--tensor-parallel needs --plan-only: devices cannot share an "
            "operation yet";

@@ -3,7 +3,6 @@
 #include "EmitStage.h"
 
 #include "hethub.pb.h"
-#include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Emit/Cpp/CppEmitter.h"
 #include "hethub/Emit/Program/StagePrograms.h"
 
@@ -22,8 +21,8 @@ LogicalResult emitStage(ModuleOp module, unsigned stage, bool cpp,
     os << programs[stage]->DebugString();
     return success();
   }
-  for (auto program : module.getOps<hh::ProgramOp>())
-    if (program.getStage() == stage)
-      return emit::emitCpp(program, *programs[stage], os);
-  return failure();
+  FailureOr<std::vector<hh::StageParts>> stages = hh::readStages(module);
+  if (failed(stages))
+    return failure();
+  return emit::emitCpp((*stages)[stage], *programs[stage], os);
 }

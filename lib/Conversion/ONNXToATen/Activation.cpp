@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "hethub/Dialect/ONNX/IR/Training.h"
+
 using namespace mlir;
 
 namespace hethub {
@@ -142,7 +144,8 @@ LogicalResult lowerHardmax(Lowering &l) {
   return l.done(l.cast(hit, Lowering::element(x)));
 }
 
-/// Inference: the data, and a mask of ones. Training mode needs random numbers.
+/// Inference: the data, and a mask of ones. Random numbers are for training
+/// steps: a model that draws them elsewhere was exported in the wrong mode.
 LogicalResult lowerDropout(Lowering &l) {
   Attribute training = l.has(2) ? l.scalar(l.in(2)) : Attribute();
   if (l.has(2) && !training)
@@ -151,8 +154,20 @@ LogicalResult lowerDropout(Lowering &l) {
   auto real = dyn_cast_or_null<FloatAttr>(ratio);
   bool drops = training && cast<BoolAttr>(training).getValue() &&
                !(real && real.getValueAsDouble() == 0);
-  if (drops)
+  if (drops && !l.node.operation()->hasAttr(ox::trainingAttrName))
     return l.refuse("dropout in training mode is random");
+  if (drops) {
+    if (!real)
+      return l.refuse("the ratio must be a constant");
+    RankedTensorType type = l.outType();
+    Values made =
+        l.calls("native_dropout", {l.in(0)},
+                {l.arg("p", real.getValueAsDouble()), l.arg("train", true)},
+                {type, type.clone(l.boolean())});
+    if (l.node.output(1))
+      l.replace(1, made[1]);
+    return l.done(made[0]);
+  }
   if (l.node.output(1))
     l.replace(1, l.full(l.outType(1).getShape(), l.builder.getBoolAttr(true),
                         l.boolean()));

@@ -25,16 +25,19 @@ bool isSource(Operation *op) {
   return isa<hh::GetParameterOp, hh::ConstantOp>(op);
 }
 
-/// Operations of the block that depend on parameters and constants alone, in
-/// order.
-llvm::SetVector<Operation *> constantWork(Block &block) {
+/// Operations of the block that depend on constants alone, and on parameters
+/// where these never change, in order.
+llvm::SetVector<Operation *> constantWork(Block &block, bool training) {
   llvm::SetVector<Operation *> work;
   for (Operation &op : block) {
     if (!isa<aten::CallInterface>(op) || !isPure(&op))
       continue;
     bool constant = llvm::all_of(op.getOperands(), [&](Value operand) {
       Operation *producer = operand.getDefiningOp();
-      return producer && (isSource(producer) || work.contains(producer));
+      return producer &&
+             (work.contains(producer) ||
+              (isSource(producer) &&
+               !(training && isa<hh::GetParameterOp>(producer))));
     });
     if (constant)
       work.insert(&op);
@@ -42,9 +45,9 @@ llvm::SetVector<Operation *> constantWork(Block &block) {
   return work;
 }
 
-void hoist(hh::ProgramOp program) {
+void hoist(hh::ProgramOp program, bool training) {
   Block &block = program.getBody().front();
-  llvm::SetVector<Operation *> work = constantWork(block);
+  llvm::SetVector<Operation *> work = constantWork(block, training);
   if (work.empty())
     return;
   // Values that others read leave the region.
@@ -84,9 +87,11 @@ void hoist(hh::ProgramOp program) {
 }
 
 struct HoistStartUpPass : impl::HoistStartUpBase<HoistStartUpPass> {
+  using HoistStartUpBase::HoistStartUpBase;
+
   void runOnOperation() override {
     for (auto program : getOperation().getOps<hh::ProgramOp>())
-      hoist(program);
+      hoist(program, training);
   }
 };
 

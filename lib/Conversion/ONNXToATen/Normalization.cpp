@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "hethub/Dialect/ONNX/IR/Training.h"
+
 using namespace mlir;
 
 namespace hethub {
@@ -24,12 +26,51 @@ Dims statisticAxes(int64_t rank) {
   return axes;
 }
 
+/// In training steps: with the statistics that the backward pass needs. The
+/// running ones follow LibTorch, whose variance is the unbiased one, since what
+/// a step leaves in the parameters is what torch would have left there.
+LogicalResult lowerTrainedBatchNorm(Lowering &l) {
+  Value x = l.in(0);
+  Type element = Lowering::element(x);
+  Type computed = element.getIntOrFloatBitWidth() < 32 ? l.f32() : element;
+  int64_t channels = Lowering::dims(x)[1];
+  double count = static_cast<double>(product(Lowering::dims(x))) /
+                 static_cast<double>(std::max<int64_t>(channels, 1));
+  if (count < 2)
+    return l.refuse("training needs at least two values of each channel");
+  double epsilon = l.node.real("epsilon", defaultEpsilon);
+  double momentum = l.node.real("momentum", 0.9f);
+  auto as = [&](Value v) { return l.cast(v, computed); };
+  RankedTensorType statistic = Lowering::tensor({channels}, computed);
+  Values made = l.calls(
+      "native_batch_norm", {as(x), as(l.in(1)), as(l.in(2)), Value(), Value()},
+      {l.arg("training", true), l.arg("momentum", 0.0), l.arg("eps", epsilon)},
+      {Lowering::typeOf(x).clone(computed), statistic, statistic});
+  auto running = [&](unsigned input, Value now, double weight) {
+    Value old = l.withReal("mul.Scalar", as(l.in(input)), momentum);
+    now = l.withReal("mul.Scalar", now, (1 - momentum) * weight);
+    Value moved = l.binary("add.Tensor", old, now);
+    return l.cast(moved, Lowering::element(l.in(input)));
+  };
+  if (l.wants(1))
+    l.replace(1, running(3, made[1], 1));
+  if (l.wants(2)) {
+    // The third result is 1 / sqrt(variance + epsilon).
+    Value variance = l.withReal("pow.Tensor_Scalar", made[2], -2);
+    variance = l.withReal("add.Scalar", variance, -epsilon);
+    l.replace(2, running(4, variance, count / (count - 1)));
+  }
+  return l.done(l.cast(made[0], element));
+}
+
 LogicalResult lowerBatchNorm(Lowering &l) {
   Value x = l.in(0), scale = l.in(1), bias = l.in(2), mean = l.in(3),
         variance = l.in(4);
   int64_t rank = Lowering::rank(x);
   if (rank < 2)
     return l.refuse("the input must have at least two axes");
+  if (l.node.operation()->hasAttr(ox::trainingAttrName))
+    return lowerTrainedBatchNorm(l);
   double epsilon = l.node.real("epsilon", defaultEpsilon);
   Type element = Lowering::element(x);
   if (l.node.integer("training_mode", 0)) {

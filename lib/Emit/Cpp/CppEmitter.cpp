@@ -26,9 +26,9 @@ constexpr int64_t releaseBytes = 64 * 1024;
 
 class Emitter {
 public:
-  Emitter(hh::ProgramOp program, const StageProgram &tables,
+  Emitter(const hh::StageParts &stage, const StageProgram &tables,
           llvm::raw_ostream &os)
-      : program(program), tables(tables), os(os) {}
+      : parts(stage), tables(tables), os(os) {}
   LogicalResult emit();
 
 private:
@@ -38,7 +38,10 @@ private:
   LogicalResult argument(const aten::Argument &argument, Operation *at,
                          std::string &text);
   LogicalResult weights(raw_ostream &out);
-  LogicalResult forward(raw_ostream &out);
+  LogicalResult startUp(hh::StartUpOp op, raw_ostream &declare,
+                        raw_ostream &compute);
+  LogicalResult function(hh::ProgramOp program, StringRef name,
+                         raw_ostream &out);
   void release(Operation &op, StringRef indent, raw_ostream &out);
 
   /// How an expression refers to a value; members of the weights struct are
@@ -51,7 +54,7 @@ private:
     return names[value] = identifiers.unique(valueName(value));
   }
 
-  hh::ProgramOp program;
+  hh::StageParts parts;
   const StageProgram &tables;
   raw_ostream &os;
   Identifiers identifiers;
@@ -60,7 +63,7 @@ private:
   std::set<std::string> headers;
   bool usesOwnOps = false;
   bool inWeights = false;
-  /// Values that the function returns or sends: alive to its end.
+  /// Values that a function returns or sends: alive to its end.
   llvm::DenseSet<Value> results;
 };
 
@@ -292,7 +295,7 @@ LogicalResult Emitter::statements(Block &block, StringRef indent,
 }
 
 //===----------------------------------------------------------------------===//
-// The two parts with code: weights and forward
+// The parts with code: weights and functions
 //===----------------------------------------------------------------------===//
 
 /// A name for what start-up makes of a parameter: the parameter's and the
@@ -311,57 +314,63 @@ static std::string startUpName(Value value) {
   return valueName(source) + "." + call.layout().name;
 }
 
+LogicalResult Emitter::startUp(hh::StartUpOp op, raw_ostream &declare,
+                               raw_ostream &compute) {
+  Block &block = op.getBody().front();
+  ValueRange yielded = block.getTerminator()->getOperands();
+  for (Value value : yielded)
+    if (members.insert(value).second) {
+      names[value] = identifiers.unique(startUpName(value));
+      declare << "  at::Tensor " << names[value] << ";\n";
+    }
+  if (failed(statements(block, "    ", compute)))
+    return failure();
+  for (auto [result, value] : llvm::zip(op.getResults(), yielded)) {
+    members.insert(result);
+    names[result] = names[value];
+  }
+  return success();
+}
+
+/// One member a parameter and a constant, wherever they are read, and what
+/// start-up makes of them.
 LogicalResult Emitter::weights(raw_ostream &out) {
   inWeights = true;
-  llvm::StringMap<std::string> parameters;
+  DenseMap<Attribute, std::string> known;
   std::string declarations, initialisers, body;
   llvm::raw_string_ostream declare(declarations), initialise(initialisers),
       compute(body);
-  auto member = [&](Value value, StringRef name) {
-    members.insert(value);
-    names[value] = name.str();
-  };
-  program.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (auto get = dyn_cast<hh::GetParameterOp>(op)) {
-      auto [it, isNew] = parameters.try_emplace(get.getParameter());
-      if (isNew) {
-        it->second = identifiers.unique(get.getParameter());
-        auto type = cast<RankedTensorType>(get.getType());
-        declare << "  at::Tensor " << it->second << ";\n";
-        initialise << "    " << it->second << " = file.get("
-                   << stringLiteral(get.getParameter()) << ", "
-                   << scalarType(type.getElementType()) << ", "
-                   << literal(type.getShape()) << ");\n";
-      }
-      member(get.getResult(), it->second);
-    } else if (auto constant = dyn_cast<hh::ConstantOp>(op)) {
-      std::string hint = valueName(constant.getResult());
-      std::string name = identifiers.unique(hint.empty() ? "constant" : hint);
-      declare << "  at::Tensor " << name << ";\n";
-      initialise << "    " << name << " = "
-                 << emit::constant(cast<DenseElementsAttr>(constant.getValue()))
-                 << ";\n";
-      member(constant.getResult(), name);
+  auto member = [&](Value value, Attribute key, StringRef hint,
+                    const Twine &initial) {
+    auto [it, isNew] = known.try_emplace(key);
+    if (isNew) {
+      it->second = identifiers.unique(hint);
+      declare << "  at::Tensor " << it->second << ";\n";
+      initialise << "    " << it->second << " = " << initial << ";\n";
     }
-  });
-  WalkResult walked = program.walk([&](hh::StartUpOp startUp) {
-    Block &block = startUp.getBody().front();
-    ValueRange yielded = block.getTerminator()->getOperands();
-    for (Value value : yielded)
-      if (!members.contains(value)) {
-        std::string name = identifiers.unique(startUpName(value));
-        declare << "  at::Tensor " << name << ";\n";
-        member(value, name);
+    members.insert(value);
+    names[value] = it->second;
+  };
+  for (hh::ProgramOp program : parts.programs())
+    program.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto get = dyn_cast<hh::GetParameterOp>(op)) {
+        auto type = cast<RankedTensorType>(get.getType());
+        member(get.getResult(), get.getParameterAttr(), get.getParameter(),
+               "file.get(" + stringLiteral(get.getParameter()) + ", " +
+                   scalarType(type.getElementType()).str() + ", " +
+                   literal(type.getShape()) + ")");
+      } else if (auto constant = dyn_cast<hh::ConstantOp>(op)) {
+        auto value = cast<DenseElementsAttr>(constant.getValue());
+        std::string hint = valueName(constant.getResult());
+        member(constant.getResult(), value, hint.empty() ? "constant" : hint,
+               emit::constant(value));
       }
-    if (failed(statements(block, "    ", compute)))
-      return WalkResult::interrupt();
-    for (auto [result, value] : llvm::zip(startUp.getResults(), yielded))
-      member(result, names[value]);
-    return WalkResult::advance();
-  });
+    });
+  for (hh::ProgramOp program : parts.programs())
+    for (auto op : program.getOps<hh::StartUpOp>())
+      if (failed(startUp(op, declare, compute)))
+        return failure();
   inWeights = false;
-  if (walked.wasInterrupted())
-    return failure();
   out << "struct Weights {\n"
       << "  at::Device device;\n"
       << declarations << "\n"
@@ -371,7 +380,8 @@ LogicalResult Emitter::weights(raw_ostream &out) {
   return success();
 }
 
-LogicalResult Emitter::forward(raw_ostream &out) {
+LogicalResult Emitter::function(hh::ProgramOp program, StringRef name,
+                                raw_ostream &out) {
   Block &block = program.getBody().front();
   SmallVector<Value> inputs(block.getArguments()), outputs;
   for (Operation &op : block) {
@@ -383,7 +393,10 @@ LogicalResult Emitter::forward(raw_ostream &out) {
   llvm::append_range(outputs, block.getTerminator()->getOperands());
   results.insert(outputs.begin(), outputs.end());
 
-  out << "static rt::Tensors forward([[maybe_unused]] const Weights &w, "
+  // Each function has names of its own beside those of the members.
+  Identifiers outer = identifiers;
+  out << "static rt::Tensors " << name
+      << "([[maybe_unused]] const Weights &w, "
          "[[maybe_unused]] rt::Tensors inputs) {\n";
   for (auto [position, input] : llvm::enumerate(inputs))
     out << "  auto " << define(input) << " = std::move(inputs[" << position
@@ -393,14 +406,25 @@ LogicalResult Emitter::forward(raw_ostream &out) {
   out << "  return {";
   llvm::interleaveComma(outputs, out, [&](Value value) { out << use(value); });
   out << "};\n}\n\n";
+  identifiers = outer;
   return success();
 }
 
 LogicalResult Emitter::emit() {
   std::string code;
   llvm::raw_string_ostream out(code);
-  if (failed(weights(out)) || failed(forward(out)))
+  SmallVector<StringRef> functions;
+  if (failed(weights(out)))
     return failure();
+  for (auto [name, program] : {std::pair("forward", parts.forward),
+                               std::pair("backward", parts.backward),
+                               std::pair("weight", parts.weight)}) {
+    if (!program)
+      continue;
+    functions.push_back(name);
+    if (failed(function(program, name, out)))
+      return failure();
+  }
   const Stage &stage = tables.stages(tables.stage());
   os << "// Stage " << tables.stage() + 1 << " of " << tables.stages_size()
      << " of " << StringRef(tables.model()).split('\n').first
@@ -416,14 +440,15 @@ LogicalResult Emitter::emit() {
   os << "\n#include <limits>\n\nnamespace rt = hethub::runtime;\n\n" << code;
   emitTables(tables, os);
   os << "int main(int argc, char **argv) {\n"
-     << "  return rt::runStage(spec, rt::bind<Weights>(forward), argc, argv);\n"
+     << "  return rt::runStage(spec, rt::bind<Weights>("
+     << llvm::join(functions, ", ") << "), argc, argv);\n"
      << "}\n";
   return success();
 }
 
-LogicalResult emitCpp(hh::ProgramOp program, const StageProgram &tables,
+LogicalResult emitCpp(const hh::StageParts &stage, const StageProgram &tables,
                       raw_ostream &os) {
-  return Emitter(program, tables, os).emit();
+  return Emitter(stage, tables, os).emit();
 }
 
 } // namespace hethub::emit

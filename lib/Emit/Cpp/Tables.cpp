@@ -36,34 +36,82 @@ static StringRef actionName(Action action) {
   }
 }
 
+/// What a port is: its channel, its place among the model's inputs or outputs,
+/// its slot, or the parameter that it belongs to.
+static std::string roleOf(const Port &port) {
+  std::string text;
+  if (port.has_saved())
+    text = ", .saved = " + std::to_string(port.saved());
+  else if (!port.gradient_of().empty())
+    text = ", .gradientOf = " + stringLiteral(port.gradient_of());
+  else if (!port.update_of().empty())
+    text = ", .updateOf = " + stringLiteral(port.update_of());
+  else
+    text = ", .channel = " + std::to_string(port.channel()) + ", .index = " +
+           std::to_string(port.channel() < 0 ? port.index() : -1);
+  return text + (port.loss() ? ", .isLoss = true" : "");
+}
+
+template <typename Ports>
+static void emitPorts(StringRef field, const Ports &list, StringRef indent,
+                      raw_ostream &os) {
+  os << indent << '.' << field << " = {\n";
+  for (const Port &port : list)
+    os << indent << "    {.name = " << stringLiteral(port.name()) << ", "
+       << typeOf(port.type()) << roleOf(port) << "},\n";
+  os << indent << "},\n";
+}
+
+/// Fields that only training programs have.
+static void emitTraining(const StageProgram &tables, raw_ostream &os) {
+  if (!tables.training())
+    return;
+  os << "    .training = true,\n";
+  for (const Function &function : tables.functions()) {
+    if (function.name() != "backward" && function.name() != "weight")
+      continue;
+    os << "    ." << function.name() << " = {\n";
+    emitPorts("inputs", function.inputs(), "        ", os);
+    emitPorts("outputs", function.outputs(), "        ", os);
+    os << "    },\n";
+  }
+  os << "    .trained = {\n";
+  for (const Parameter &parameter : tables.parameters()) {
+    if (parameter.gradient_stages().empty())
+      continue;
+    SmallVector<int64_t> stages(parameter.gradient_stages().begin(),
+                                parameter.gradient_stages().end());
+    os << "        {.name = " << stringLiteral(parameter.name()) << ", "
+       << typeOf(parameter.type()) << ", .stages = " << literal(stages)
+       << "},\n";
+  }
+  os << "    },\n";
+}
+
 void emitTables(const StageProgram &tables, raw_ostream &os) {
   const Function *forward = nullptr;
   for (const Function &function : tables.functions())
     if (function.name() == "forward")
       forward = &function;
-  auto ports = [&](StringRef field, const auto &list) {
-    os << "    ." << field << " = {\n";
-    for (const Port &port : list)
-      os << "        {.name = " << stringLiteral(port.name()) << ", "
-         << typeOf(port.type()) << ", .channel = " << port.channel()
-         << ", .index = " << (port.channel() < 0 ? port.index() : -1) << "},\n";
-    os << "    },\n";
-  };
   os << "static const rt::StageSpec spec = {\n"
      << "    .model = " << stringLiteral(tables.model()) << ",\n"
      << "    .planHash = " << stringLiteral(tables.plan_hash()) << ",\n"
      << "    .stage = " << tables.stage() << ",\n"
      << "    .stages = {\n";
-  for (const Stage &stage : tables.stages())
+  for (const Stage &stage : tables.stages()) {
     os << "        {.type = " << stringLiteral(stage.device_type())
        << ", .kind = " << stringLiteral(stage.device_kind())
        << ", .replicas = " << stage.replicas()
        << ", .emulatedSlowdown = " << literal(stage.emulated_slowdown())
-       << ", .profiledForwardS = " << literal(stage.profiled_forward_s())
-       << "},\n";
+       << ", .profiledForwardS = " << literal(stage.profiled_forward_s());
+    if (tables.training())
+      os << ", .profiledBackwardS = " << literal(stage.profiled_backward_s())
+         << ", .profiledWeightS = " << literal(stage.profiled_weight_s());
+    os << "},\n";
+  }
   os << "    },\n";
-  ports("inputs", forward->inputs());
-  ports("outputs", forward->outputs());
+  emitPorts("inputs", forward->inputs(), "    ", os);
+  emitPorts("outputs", forward->outputs(), "    ", os);
   os << "    .channels = {\n";
   for (const Channel &channel : tables.channels()) {
     os << "        {.id = " << channel.id()
@@ -93,8 +141,9 @@ void emitTables(const StageProgram &tables, raw_ostream &os) {
     os << "},\n";
   }
   os << "    },\n"
-     << "    .microbatchAxisSize = " << tables.microbatch_axis_size() << ",\n"
-     << "};\n\n";
+     << "    .microbatchAxisSize = " << tables.microbatch_axis_size() << ",\n";
+  emitTraining(tables, os);
+  os << "};\n\n";
 }
 
 } // namespace hethub::emit

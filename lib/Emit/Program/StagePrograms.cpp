@@ -7,6 +7,7 @@
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
 #include "hethub/Dialect/HH/Transforms/ScheduleTable.h"
+#include "hethub/Dialect/HH/Transforms/StageParts.h"
 #include "hethub/Emit/Program/Origins.h"
 #include "hethub/Emit/Program/Types.h"
 #include "hethub/Support/Names.h"
@@ -20,13 +21,16 @@ namespace hethub::emit {
 
 namespace {
 
-/// Turns one hh.program into a StageProgram. Values are numbered in the order
-/// in which they are met.
+/// Turns the programs of a stage into a StageProgram. Values are numbered in
+/// the order in which they are met, over all functions: parameters and
+/// constants are one value wherever they are read.
 class ProgramBuilder {
 public:
-  ProgramBuilder(hh::ProgramOp op, const OriginTable &origins,
+  ProgramBuilder(const hh::StageParts &parts, const OriginTable &origins,
+                 const hh::GradientStages &gradientStages,
                  StageProgram &program)
-      : op(op), origins(origins), program(program) {}
+      : parts(parts), origins(origins), gradientStages(gradientStages),
+        program(program) {}
 
   LogicalResult build();
 
@@ -35,8 +39,11 @@ private:
     return numbers.try_emplace(value, numbers.size()).first->second;
   }
   LogicalResult fillType(Operation *at, Type type, TensorType &out);
-  LogicalResult addPort(Operation *at, Function &function, bool input,
-                        Value value, int channel, int index, StringRef name);
+  FailureOr<Port *> addPort(Operation *at, Function &to, bool input,
+                            Value value, StringRef name);
+  LogicalResult addModelPort(hh::ProgramOp op, bool input, Value value,
+                             unsigned position, DictionaryAttr attributes);
+  LogicalResult addFunction(hh::ProgramOp op, StringRef name);
   LogicalResult addParameter(hh::GetParameterOp get);
   LogicalResult addConstant(hh::ConstantOp constant);
   LogicalResult addStartUp(hh::StartUpOp startUp);
@@ -48,15 +55,17 @@ private:
   LogicalResult addCall(aten::CallView call, Body *body);
   template <typename Body>
   LogicalResult addBranch(hh::IfOp branch, Body *body);
-  LogicalResult addChannel(Operation *at, Value value, int64_t id, int64_t from,
-                           int64_t to);
+  LogicalResult addChannel(Operation *at, bool input, Value value, int64_t id,
+                           int64_t from, int64_t to);
 
-  hh::ProgramOp op;
+  hh::StageParts parts;
   const OriginTable &origins;
+  const hh::GradientStages &gradientStages;
   StageProgram &program;
-  Function *forward = nullptr;
+  Function *function = nullptr; ///< the one that is built
   DenseMap<Value, int32_t> numbers;
   llvm::StringMap<int32_t> parameters;
+  DenseMap<Attribute, int32_t> constants;
   DenseMap<int64_t, int32_t> usedOrigins;
 };
 
@@ -72,15 +81,49 @@ LogicalResult ProgramBuilder::fillType(Operation *at, Type type,
   return success();
 }
 
-LogicalResult ProgramBuilder::addPort(Operation *at, Function &function,
-                                      bool input, Value value, int channel,
-                                      int index, StringRef name) {
-  Port *port = input ? function.add_inputs() : function.add_outputs();
+FailureOr<Port *> ProgramBuilder::addPort(Operation *at, Function &to,
+                                          bool input, Value value,
+                                          StringRef name) {
+  Port *port = input ? to.add_inputs() : to.add_outputs();
   port->set_value(number(value));
   port->set_name(name.str());
-  port->set_channel(channel);
-  port->set_index(index);
-  return fillType(at, value.getType(), *port->mutable_type());
+  port->set_channel(-1);
+  port->set_index(-1);
+  if (failed(fillType(at, value.getType(), *port->mutable_type())))
+    return failure();
+  return port;
+}
+
+/// An argument or result of the program: what it is stands in its attributes.
+LogicalResult ProgramBuilder::addModelPort(hh::ProgramOp op, bool input,
+                                           Value value, unsigned position,
+                                           DictionaryAttr attributes) {
+  auto get = [&](StringRef name) {
+    return attributes ? attributes.get(name) : Attribute();
+  };
+  auto gradient =
+      dyn_cast_or_null<FlatSymbolRefAttr>(get(hh::gradientAttrName));
+  auto update = dyn_cast_or_null<FlatSymbolRefAttr>(get(hh::updateAttrName));
+  auto saved = dyn_cast_or_null<IntegerAttr>(get(hh::savedAttrName));
+  auto name = dyn_cast_or_null<StringAttr>(get("onnx.name"));
+  FailureOr<Port *> port = addPort(op, *function, input, value,
+                                   name       ? name.getValue()
+                                   : gradient ? gradient.getValue()
+                                              : StringRef(valueName(value)));
+  if (failed(port))
+    return failure();
+  (*port)->set_loss(bool(get(hh::lossAttrName)));
+  if (saved)
+    (*port)->set_saved(saved.getInt());
+  else if (gradient)
+    (*port)->set_gradient_of(gradient.getValue().str());
+  else if (update)
+    (*port)->set_update_of(update.getValue().str());
+  else if (auto index = dyn_cast_or_null<IntegerAttr>(get("onnx.index")))
+    (*port)->set_index(index.getInt());
+  else
+    (*port)->set_index(position);
+  return success();
 }
 
 LogicalResult ProgramBuilder::addParameter(hh::GetParameterOp get) {
@@ -93,6 +136,11 @@ LogicalResult ProgramBuilder::addParameter(hh::GetParameterOp get) {
   Parameter *parameter = program.add_parameters();
   parameter->set_value(it->second);
   parameter->set_name(get.getParameter().str());
+  auto trained = gradientStages.find(get.getParameterAttr().getAttr());
+  if (trained != gradientStages.end() &&
+      llvm::is_contained(trained->second, parts.forward.getStage()))
+    for (unsigned stage : trained->second)
+      parameter->add_gradient_stages(stage);
   return fillType(get, get.getType(), *parameter->mutable_type());
 }
 
@@ -101,30 +149,37 @@ LogicalResult ProgramBuilder::addConstant(hh::ConstantOp op) {
   if (!value)
     return op.emitError("constants of a program must be dense, got: ")
            << op.getValue();
+  auto [it, isNew] =
+      constants.try_emplace(value, static_cast<int32_t>(numbers.size()));
+  numbers[op.getResult()] = it->second;
+  if (!isNew)
+    return success();
   Constant *constant = program.add_constants();
-  constant->set_value(number(op.getResult()));
+  constant->set_value(it->second);
   constant->set_data(constantBytes(value));
   return fillType(op, op.getType(), *constant->mutable_type());
 }
 
 LogicalResult ProgramBuilder::addStartUp(hh::StartUpOp startUp) {
-  Function *function = nullptr;
+  Function *once = nullptr;
   for (Function &existing : *program.mutable_functions())
     if (existing.name() == "start_up")
-      function = &existing;
-  if (!function) {
-    function = program.add_functions();
-    function->set_name("start_up");
+      once = &existing;
+  if (!once) {
+    once = program.add_functions();
+    once->set_name("start_up");
   }
   Block &block = startUp.getBody().front();
-  if (failed(addBlock(block, function->mutable_body())))
+  if (failed(addBlock(block, once->mutable_body())))
     return failure();
   for (auto [result, value] :
        llvm::zip(startUp.getResults(), block.getTerminator()->getOperands())) {
     numbers[result] = number(value);
-    if (failed(addPort(startUp, *function, /*input=*/false, value, -1,
-                       function->outputs_size(), valueName(value))))
+    FailureOr<Port *> port =
+        addPort(startUp, *once, /*input=*/false, value, valueName(value));
+    if (failed(port))
       return failure();
+    (*port)->set_index(once->outputs_size() - 1);
   }
   return success();
 }
@@ -231,19 +286,27 @@ LogicalResult ProgramBuilder::addBranch(hh::IfOp op, Body *body) {
   return success();
 }
 
-LogicalResult ProgramBuilder::addChannel(Operation *at, Value value, int64_t id,
-                                         int64_t from, int64_t to) {
+LogicalResult ProgramBuilder::addChannel(Operation *at, bool input, Value value,
+                                         int64_t id, int64_t from, int64_t to) {
   Channel *channel = program.add_channels();
   channel->set_id(id);
   channel->set_name(valueName(value));
   channel->set_from_stage(from);
   channel->set_to_stage(to);
   channel->set_bytes(hh::byteSize(value.getType()));
-  return fillType(at, value.getType(), *channel->mutable_type());
+  if (failed(fillType(at, value.getType(), *channel->mutable_type())))
+    return failure();
+  FailureOr<Port *> port =
+      addPort(at, *function, input, value, valueName(value));
+  if (failed(port))
+    return failure();
+  (*port)->set_channel(id);
+  return success();
 }
 
 template <typename Body>
 LogicalResult ProgramBuilder::addBlock(Block &block, Body *body) {
+  auto stage = static_cast<int64_t>(parts.forward.getStage());
   for (Operation &op : block) {
     LogicalResult added =
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)
@@ -252,22 +315,13 @@ LogicalResult ProgramBuilder::addBlock(Block &block, Body *body) {
                 [&](hh::ConstantOp constant) { return addConstant(constant); })
             .Case([&](hh::StartUpOp startUp) { return addStartUp(startUp); })
             .Case([&](hh::IfOp branch) { return addBranch(branch, body); })
-            .Case([&](hh::RecvOp recv) -> LogicalResult {
-              if (failed(addChannel(recv, recv.getResult(), recv.getChannel(),
-                                    recv.getFrom(),
-                                    static_cast<int64_t>(this->op.getStage()))))
-                return failure();
-              return addPort(recv, *forward, /*input=*/true, recv.getResult(),
-                             recv.getChannel(), -1,
-                             valueName(recv.getResult()));
+            .Case([&](hh::RecvOp recv) {
+              return addChannel(recv, /*input=*/true, recv.getResult(),
+                                recv.getChannel(), recv.getFrom(), stage);
             })
-            .Case([&](hh::SendOp send) -> LogicalResult {
-              if (failed(addChannel(send, send.getValue(), send.getChannel(),
-                                    static_cast<int64_t>(this->op.getStage()),
-                                    send.getTo())))
-                return failure();
-              return addPort(send, *forward, /*input=*/false, send.getValue(),
-                             send.getChannel(), -1, valueName(send.getValue()));
+            .Case([&](hh::SendOp send) {
+              return addChannel(send, /*input=*/false, send.getValue(),
+                                send.getChannel(), stage, send.getTo());
             })
             .template Case<hh::YieldOp, hh::ReturnOp>(
                 [](Operation *) { return success(); })
@@ -284,42 +338,44 @@ LogicalResult ProgramBuilder::addBlock(Block &block, Body *body) {
   return success();
 }
 
-LogicalResult ProgramBuilder::build() {
-  program.set_version(1);
-  program.set_stage(op.getStage());
+LogicalResult ProgramBuilder::addFunction(hh::ProgramOp op, StringRef name) {
   // "start_up" may be added while the body is walked: a repeated field moves
   // its elements, a message of its own stays.
-  Function function;
-  forward = &function;
-  function.set_name("forward");
-  for (BlockArgument argument : op.getBody().getArguments()) {
-    auto index =
-        op.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "onnx.index");
-    if (failed(addPort(op, function, /*input=*/true, argument, -1,
-                       index ? index.getInt() : argument.getArgNumber(),
-                       valueName(argument))))
+  Function built;
+  function = &built;
+  built.set_name(name.str());
+  for (BlockArgument argument : op.getBody().getArguments())
+    if (failed(addModelPort(op, /*input=*/true, argument,
+                            argument.getArgNumber(),
+                            op.getArgAttrDict(argument.getArgNumber()))))
       return failure();
-  }
   Block &block = op.getBody().front();
-  if (failed(addBlock(block, function.mutable_body())))
+  if (failed(addBlock(block, built.mutable_body())))
     return failure();
   for (auto [position, value] :
-       llvm::enumerate(block.getTerminator()->getOperands())) {
-    auto name = op.getResultAttrOfType<StringAttr>(position, "onnx.name");
-    auto index = op.getResultAttrOfType<IntegerAttr>(position, "onnx.index");
-    if (failed(addPort(op, function, /*input=*/false, value, -1,
-                       index ? index.getInt() : position,
-                       name ? name.getValue() : StringRef())))
+       llvm::enumerate(block.getTerminator()->getOperands()))
+    if (failed(addModelPort(op, /*input=*/false, value, position,
+                            op.getResultAttrDict(position))))
       return failure();
-  }
-  *program.add_functions() = std::move(function);
+  *program.add_functions() = std::move(built);
+  return success();
+}
+
+LogicalResult ProgramBuilder::build() {
+  program.set_version(1);
+  program.set_stage(parts.forward.getStage());
+  if (failed(addFunction(parts.forward, "forward")) ||
+      (parts.backward && failed(addFunction(parts.backward, "backward"))) ||
+      (parts.weight && failed(addFunction(parts.weight, "weight"))))
+    return failure();
   return success();
 }
 
 /// All stages of the plan, with device kinds and what is to be emulated.
 static void addStages(const cluster::Cluster &cluster,
-                      ArrayRef<hh::ProgramOp> programs, StageProgram &out) {
-  for (hh::ProgramOp program : programs) {
+                      ArrayRef<hh::StageParts> stages, StageProgram &out) {
+  for (const hh::StageParts &parts : stages) {
+    hh::ProgramOp program = parts.forward;
     // The verifier of hh.program makes sure of the device type.
     const cluster::DeviceType &type =
         cluster.types[*cluster.find(program.getDevice())];
@@ -335,19 +391,24 @@ static void addStages(const cluster::Cluster &cluster,
             program->getAttrOfType<FloatAttr>(hh::forwardSecondsAttrName))
       stage->set_profiled_forward_s(seconds.getValueAsDouble() /
                                     type.emulatedSlowdown);
+    double weight = parts.weightSeconds();
+    stage->set_profiled_backward_s((parts.backwardSeconds() - weight) /
+                                   type.emulatedSlowdown);
+    stage->set_profiled_weight_s(weight / type.emulatedSlowdown);
   }
 }
 
 /// Channels over a link that the cluster file wants emulated get its figures.
 static void addEmulatedLinks(const cluster::Cluster &cluster,
-                             ArrayRef<hh::ProgramOp> programs,
+                             ArrayRef<hh::StageParts> stages,
                              StageProgram &out) {
-  auto typeOf = [&](hh::ProgramOp program) {
+  auto typeOf = [&](int64_t stage) {
+    hh::ProgramOp program = stages[stage].forward;
     return *cluster.find(program.getDevice());
   };
   for (Channel &channel : *out.mutable_channels()) {
-    cluster::Link link = cluster.link(typeOf(programs[channel.from_stage()]),
-                                      typeOf(programs[channel.to_stage()]));
+    cluster::Link link =
+        cluster.link(typeOf(channel.from_stage()), typeOf(channel.to_stage()));
     if (!link.emulated)
       continue;
     channel.set_emulated_latency_s(link.latency);
@@ -360,6 +421,7 @@ static void addSchedule(const simulator::Schedule &table, StageProgram &out) {
   Schedule *schedule = out.mutable_schedule();
   schedule->set_per_microbatch(table.perMicrobatch);
   schedule->set_microbatches(table.microbatches);
+  out.set_training(table.training);
   for (const simulator::Row &from : table.rows) {
     if (from.stage != out.stage())
       continue;
@@ -378,29 +440,24 @@ static void addSchedule(const simulator::Schedule &table, StageProgram &out) {
 LogicalResult
 buildStagePrograms(ModuleOp module, const ModelInfo &model,
                    std::vector<std::unique_ptr<StageProgram>> &programs) {
-  SmallVector<hh::ProgramOp> ops(module.getOps<hh::ProgramOp>());
-  llvm::sort(ops, [](hh::ProgramOp a, hh::ProgramOp b) {
-    return a.getStage() < b.getStage();
-  });
-  if (ops.empty())
-    return module.emitError("module must hold at least one hh.program");
+  FailureOr<std::vector<hh::StageParts>> stages = hh::readStages(module);
+  if (failed(stages))
+    return failure();
   std::optional<simulator::Schedule> schedule = hh::readSchedule(module);
   cluster::Cluster cluster = hh::readCluster(module);
+  hh::GradientStages gradients = hh::gradientStages(*stages);
   OriginTable origins(module);
-  for (auto [index, op] : llvm::enumerate(ops)) {
-    if (op.getStage() != index)
-      return op.emitError("stages must be numbered from 0 without gaps, got: ")
-             << op.getStage();
+  for (const hh::StageParts &parts : *stages) {
     auto program = std::make_unique<StageProgram>();
     program->set_model(model.name);
     program->set_microbatch_axis_size(model.microbatchAxisSize);
-    if (failed(ProgramBuilder(op, origins, *program).build()))
+    if (failed(ProgramBuilder(parts, origins, gradients, *program).build()))
       return failure();
     if (!schedule)
       return module.emitError(
           "module must hold an hh.schedule: run hh-schedule");
-    addStages(cluster, ops, *program);
-    addEmulatedLinks(cluster, ops, *program);
+    addStages(cluster, *stages, *program);
+    addEmulatedLinks(cluster, *stages, *program);
     addSchedule(*schedule, *program);
     programs.push_back(std::move(program));
   }

@@ -133,11 +133,15 @@ static FailureOr<Entry> entryOf(hh::ParameterOp parameter, bool pack) {
   return entry;
 }
 
-LogicalResult writeWeights(hh::ProgramOp program, StringRef folder, bool pack) {
+LogicalResult writeWeights(const hh::StageParts &stage, StringRef folder,
+                           bool pack) {
+  hh::ProgramOp program = stage.forward;
   SymbolTableCollection symbols;
   llvm::MapVector<StringRef, hh::GetParameterOp> used;
-  program.walk(
-      [&](hh::GetParameterOp get) { used.insert({get.getParameter(), get}); });
+  for (hh::ProgramOp part : stage.programs())
+    part.walk([&](hh::GetParameterOp get) {
+      used.insert({get.getParameter(), get});
+    });
   SmallVector<Entry> entries;
   for (auto &[name, get] : used) {
     auto parameter = symbols.lookupNearestSymbolFrom<hh::ParameterOp>(

@@ -10,7 +10,7 @@ hh.device_type @d kind "cpu" count 2 memory 100000
 hh.program @a() attributes {stage = 0 : i64, device = @d} {
   hh.return
 }
-// expected-error @+1 {{each stage must have one program, got two for stage 0}}
+// expected-error @+1 {{each stage must have one program of a part, got two for stage 0}}
 hh.program @b() attributes {stage = 0 : i64, device = @d} {
   hh.return
 }

@@ -42,7 +42,7 @@ hh.program @stage_1() attributes {stage = 1 : i64, device = @d} {
 // -----
 
 hh.device_type @d kind "cpu" count 2 memory 100000
-// expected-error @+1 {{stages must be numbered from 0 without gaps, got: 2 after 0}}
+// expected-error @+1 {{stages must be numbered from 0 without gaps, got: 2}}
 hh.program @stage_2() attributes {stage = 2 : i64, device = @d} {
   hh.return
 }

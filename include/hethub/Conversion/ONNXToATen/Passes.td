@@ -28,7 +28,7 @@ def HoistStartUp : Pass<"hh-hoist-start-up", "::mlir::ModuleOp"> {
     Collects all pure operations of an `hh.program` whose operands are parameters, constants or other such operations
     into one `hh.start_up` region, which the runtime executes once when the program is loaded: repacked LSTM weights,
     transposed or cast tables. What would make a tensor out of small constants only (masks, filled tensors) moves as
-    well. Only for inference: in training parameters change.
+    well; in `training`, where parameters change, only that does.
 
     ```mlir
     %w = hh.get_parameter @w : tensor<8x4xf32>
@@ -41,6 +41,9 @@ def HoistStartUp : Pass<"hh-hoist-start-up", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"training", "training", "bool", "false", "leave what depends on parameters where it is">,
+  ];
   let dependentDialects = ["::hethub::hh::HHDialect"];
 }
 

@@ -20,14 +20,47 @@ struct MakeSchedule : hh::impl::MakeScheduleBase<MakeSchedule> {
     FailureOr<simulator::Pipeline> pipeline = hh::readPipeline(getOperation());
     if (failed(pipeline))
       return signalPassFailure();
-    simulator::Schedule schedule =
-        microbatches > 0 ? simulator::inferenceSchedule(*pipeline, microbatches)
-                         : simulator::inferenceStream(*pipeline);
-    if (llvm::Error error = simulator::validate(schedule, *pipeline)) {
+    FailureOr<simulator::Schedule> schedule = makeTable(*pipeline);
+    if (failed(schedule))
+      return signalPassFailure();
+    if (llvm::Error error = simulator::validate(*schedule, *pipeline)) {
       getOperation().emitError() << llvm::toString(std::move(error));
       return signalPassFailure();
     }
-    hh::writeSchedule(getOperation(), schedule);
+    hh::writeSchedule(getOperation(), *schedule);
+  }
+
+private:
+  FailureOr<simulator::Schedule>
+  makeTable(const simulator::Pipeline &pipeline) {
+    if (training)
+      return makeTrainingTable(pipeline);
+    return microbatches > 0
+               ? simulator::inferenceSchedule(pipeline, microbatches)
+               : simulator::inferenceStream(pipeline);
+  }
+
+  FailureOr<simulator::Schedule>
+  makeTrainingTable(const simulator::Pipeline &pipeline) {
+    std::optional<simulator::ScheduleKind> kind =
+        simulator::scheduleKindOf(schedule);
+    if (!kind)
+      return getOperation().emitError("schedule must be 1f1b, gpipe or "
+                                      "zero-bubble, got: ")
+             << schedule;
+    if (microbatches < 1)
+      return getOperation().emitError("microbatches of a training step must be "
+                                      "at least 1, got: 0");
+    if (llvm::none_of(pipeline.stages,
+                      [](const auto &stage) { return stage.hasBackward; }))
+      return getOperation().emitError("a training step must have backward "
+                                      "programs (hh-differentiate), got none");
+    if (microbatches < pipeline.stages.size())
+      getOperation().emitWarning("microbatches should be at least the number "
+                                 "of stages, ")
+          << pipeline.stages.size() << ", got: " << microbatches
+          << "; stages wait for each other most of the time";
+    return simulator::trainingSchedule(pipeline, int(microbatches), *kind);
   }
 };
 } // namespace

@@ -122,6 +122,43 @@ static void addLibraryBytes(const hh::ModelGraph &model,
   }
 }
 
+/// Microbatches of all replicas together whose values fit in memory beside what
+/// the plan counts on.
+static unsigned inFlightLimit(const planner::Plan &plan,
+                              const planner::Stage &stage) {
+  if (stage.memoryLimit == 0 || stage.activationBytes == 0)
+    return plan.microbatches;
+  int64_t more = std::max<int64_t>(0, stage.memoryLimit - stage.memoryBytes) /
+                 stage.activationBytes;
+  return unsigned(std::min<int64_t>(plan.microbatches,
+                                    stage.inFlight + more * stage.replicas));
+}
+
+static hh::StageDescription describe(const cluster::Cluster &cluster,
+                                     const planner::Plan &plan,
+                                     const planner::Stage &stage) {
+  hh::StageDescription description;
+  description.device = cluster.types[stage.deviceType].name;
+  description.replicas = stage.replicas;
+  description.forwardSeconds = stage.forwardSeconds;
+  if (plan.training) {
+    description.backwardSeconds = stage.backwardSeconds;
+    description.inFlight = stage.inFlight;
+    description.inFlightLimit = inFlightLimit(plan, stage);
+    description.recompute = stage.recompute;
+  }
+  return description;
+}
+
+/// The model's name of its loss, for the plan file; empty in inference.
+static StringRef lossName(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (function.getResultAttr(i, hh::lossAttrName))
+      if (auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name"))
+        return name.getValue();
+  return "";
+}
+
 namespace {
 struct Partition : hh::impl::PartitionBase<Partition> {
   using PartitionBase::PartitionBase;
@@ -266,6 +303,8 @@ LogicalResult Partition::partition() {
   }
   llvm::json::Value figures = planner::planToJSON(model->graph, cluster, *plan);
   addLibraryBytes(*model, cluster, *plan, figures);
+  if (StringRef name = lossName(function); !name.empty())
+    (*figures.getAsObject())["loss"] = name;
   if (failed(addExplanation(function, rules, *model, cluster, options, *plan,
                             figures)) ||
       failed(writePlan(figures)))
@@ -273,8 +312,7 @@ LogicalResult Partition::partition() {
 
   std::vector<hh::StageDescription> descriptions;
   for (const planner::Stage &stage : plan->stages)
-    descriptions.push_back({cluster.types[stage.deviceType].name,
-                            stage.replicas, stage.forwardSeconds});
+    descriptions.push_back(describe(cluster, *plan, stage));
   auto end = OpBuilder::atBlockEnd(module.getBody());
   hh::recordFingerprint(module);
   builder.build(descriptions);

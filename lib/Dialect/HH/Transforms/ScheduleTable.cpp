@@ -4,6 +4,7 @@
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Dialect/HH/Transforms/StageParts.h"
 #include "hethub/Planner/SimulatePlan.h"
 #include "hethub/Support/Names.h"
 
@@ -15,16 +16,49 @@ using namespace mlir;
 using namespace hethub;
 using namespace hethub::hh;
 
+static simulator::PipelineStage readStage(const StageParts &parts) {
+  ProgramOp forward = parts.forward;
+  auto seconds = [&](StringRef name) {
+    auto value = forward->getAttrOfType<FloatAttr>(name);
+    return value ? value.getValueAsDouble() : 0;
+  };
+  auto count = [&](StringRef name) {
+    auto value = forward->getAttrOfType<IntegerAttr>(name);
+    return value ? static_cast<int>(value.getInt()) : 0;
+  };
+  simulator::PipelineStage stage;
+  stage.name =
+      ("stage " + Twine(forward.getStage()) + " (" + forward.getDevice() + ")")
+          .str();
+  stage.replicas = static_cast<int>(forward.getReplicas());
+  stage.forwardSeconds = seconds(forwardSecondsAttrName);
+  stage.backwardSeconds = parts.backwardSeconds();
+  stage.weightSeconds = parts.weightSeconds();
+  stage.inFlight = count(inFlightAttrName);
+  stage.inFlightLimit = count(inFlightLimitAttrName);
+  stage.hasBackward = static_cast<bool>(parts.backward);
+  stage.hasWeight = static_cast<bool>(parts.weight);
+  for (auto [parameter, type] : parts.gradients())
+    stage.gradientBytes += byteSize(type);
+  return stage;
+}
+
 FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
+  FailureOr<std::vector<StageParts>> stages = readStages(module);
+  if (failed(stages))
+    return failure();
   cluster::Cluster cluster = readCluster(module);
-  std::map<int64_t, ProgramOp> programs;
+  simulator::Pipeline pipeline;
+  for (const StageParts &parts : *stages)
+    pipeline.stages.push_back(readStage(parts));
+  for (const auto &[parameter, sharing] : gradientStages(*stages))
+    if (sharing.size() > 1)
+      for (unsigned stage : sharing)
+        pipeline.stages[stage].sharesParameters = true;
+
   std::map<int64_t, SendOp> sends;
   std::map<int64_t, RecvOp> recvs;
   for (auto program : module.getOps<ProgramOp>()) {
-    if (!programs.try_emplace(program.getStage(), program).second)
-      return program.emitError("each stage must have one program, got two for "
-                               "stage ")
-             << program.getStage();
     for (auto send : program.getOps<SendOp>())
       if (!sends.try_emplace(send.getChannel(), send).second)
         return send.emitError("a channel must have one sender, got two on "
@@ -35,22 +69,6 @@ FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
         return recv.emitError("a channel must have one receiver, got two on "
                               "channel ")
                << recv.getChannel();
-  }
-  if (programs.empty())
-    return module.emitError("module must hold programs "
-                            "(hh-insert-communication)");
-
-  simulator::Pipeline pipeline;
-  for (auto &[stage, program] : programs) {
-    if (stage != static_cast<int64_t>(pipeline.stages.size()))
-      return program.emitError("stages must be numbered from 0 without gaps, "
-                               "got: ")
-             << stage << " after " << pipeline.stages.size() - 1;
-    auto seconds = program->getAttrOfType<FloatAttr>(forwardSecondsAttrName);
-    pipeline.stages.push_back(
-        {("stage " + Twine(stage) + " (" + program.getDevice() + ")").str(),
-         static_cast<int>(program.getReplicas()),
-         seconds ? seconds.getValueAsDouble() : 0});
   }
   for (auto &[channel, recv] : recvs)
     if (!sends.count(channel))
@@ -94,7 +112,7 @@ FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
     // Stages are devices of their own: messages share a link with those of the
     // same two stages only.
     channel.link =
-        channel.fromStage * static_cast<int>(programs.size()) + channel.toStage;
+        channel.fromStage * static_cast<int>(stages->size()) + channel.toStage;
     pipeline.channels.push_back(channel);
   }
   return pipeline;
@@ -117,6 +135,7 @@ std::optional<simulator::Schedule> hh::readSchedule(ModuleOp module) {
       row.channel = rest[6];
       row.bytes = rest[7];
       schedule.rows.push_back(row);
+      schedule.training |= row.action == simulator::Action::OptimizerStep;
     }
     return schedule;
   }

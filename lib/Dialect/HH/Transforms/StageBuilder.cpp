@@ -3,6 +3,7 @@
 #include "hethub/Dialect/HH/Transforms/StageBuilder.h"
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/HH/Transforms/StageParts.h"
 #include "hethub/Support/Names.h"
 
 using namespace mlir;
@@ -171,6 +172,16 @@ void StageBuilder::buildStage(unsigned stage,
                                  description.replicas, ValueRange());
   stageOp->setAttr(forwardSecondsAttrName,
                    builder.getF64FloatAttr(description.forwardSeconds));
+  if (description.inFlight > 0) {
+    stageOp->setAttr(backwardSecondsAttrName,
+                     builder.getF64FloatAttr(description.backwardSeconds));
+    stageOp->setAttr(inFlightAttrName,
+                     builder.getI64IntegerAttr(description.inFlight));
+    stageOp->setAttr(inFlightLimitAttrName,
+                     builder.getI64IntegerAttr(description.inFlightLimit));
+    if (description.recompute)
+      stageOp->setAttr(recomputeAttrName, builder.getUnitAttr());
+  }
   Block *body = &stageOp.getBody().emplaceBlock();
   builder.setInsertionPointToStart(body);
 

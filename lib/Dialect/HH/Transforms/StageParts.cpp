@@ -15,6 +15,37 @@ SmallVector<ProgramOp, 3> StageParts::programs() const {
   return all;
 }
 
+double StageParts::backwardSeconds() const {
+  ProgramOp stage = forward;
+  auto seconds = stage->getAttrOfType<FloatAttr>(backwardSecondsAttrName);
+  return backward && seconds ? seconds.getValueAsDouble() : 0;
+}
+
+double StageParts::weightSeconds() const {
+  return weight ? backwardSeconds() / 2 : 0;
+}
+
+SmallVector<std::pair<StringAttr, Type>> StageParts::gradients() const {
+  SmallVector<std::pair<StringAttr, Type>> gradients;
+  for (ProgramOp program : programs())
+    for (auto [index, type] : llvm::enumerate(program.getResultTypes()))
+      if (auto parameter = program.getResultAttrOfType<FlatSymbolRefAttr>(
+              index, gradientAttrName))
+        gradients.push_back({parameter.getAttr(), type});
+  return gradients;
+}
+
+GradientStages hethub::hh::gradientStages(ArrayRef<StageParts> stages) {
+  GradientStages found;
+  for (auto [index, parts] : llvm::enumerate(stages))
+    for (auto [parameter, type] : parts.gradients()) {
+      std::vector<unsigned> &list = found[parameter];
+      if (list.empty() || list.back() != index)
+        list.push_back(index);
+    }
+  return found;
+}
+
 FailureOr<std::vector<StageParts>> hethub::hh::readStages(ModuleOp module) {
   std::map<int64_t, StageParts> found;
   for (auto program : module.getOps<ProgramOp>()) {

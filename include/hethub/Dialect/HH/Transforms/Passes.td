@@ -124,10 +124,16 @@ def MakeSchedule : Pass<"hh-schedule", "::mlir::ModuleOp"> {
       }
     }
     ```
+    With `training` the table is a whole step: forward and backward passes in the order of `schedule`, the sum of
+    gradients among replicas and among stages that share a parameter, the optimizer step. Zero-bubble wants backward
+    passes in two parts (`hh-differentiate=split-weight`).
   }];
   let options = [
     Option<"microbatches", "microbatches", "unsigned", "0",
            "the table of a whole step of this many microbatches; 0: of one microbatch, repeated as a run needs">,
+    Option<"training", "training", "bool", "false", "a training step, of programs that hh-differentiate made">,
+    Option<"schedule", "schedule", "std::string", "\"1f1b\"",
+           "training: order of forward and backward passes: 1f1b, gpipe or zero-bubble">,
   ];
   let dependentDialects = ["::hethub::hh::HHDialect"];
 }

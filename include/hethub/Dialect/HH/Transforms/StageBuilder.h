@@ -17,6 +17,11 @@ struct StageDescription {
   std::string device;
   unsigned replicas = 1;
   double forwardSeconds = 0;
+  // Training.
+  double backwardSeconds = 0;
+  unsigned inFlight = 0;      ///< 0: not training
+  unsigned inFlightLimit = 0; ///< as many as fit in memory
+  bool recompute = false;
 };
 
 /// Rewrites @main into one hh.stage region a stage, for any assignment of

@@ -82,4 +82,54 @@ def RaisePatterns : Pass<"onnx-raise-patterns", "::mlir::ModuleOp"> {
   }];
 }
 
+def TrainingMode : Pass<"onnx-training-mode", "::mlir::ModuleOp"> {
+  let summary = "sets operators that act differently in training to that form";
+  let description = [{
+    Exporters lose the mode: a model in train() exports as one in eval(). `operators` names those that shall train:
+    `batch-norm` (statistics of the batch) and `dropout`. Operators that carry `training_mode` already train whatever is
+    named. The new running statistics of a batch normalisation become results of @main with `hh.update`, which the
+    runtime stores in their parameters; they follow LibTorch, whose running variance is the unbiased one.
+
+    ```mlir
+    %y = onnx.BatchNormalization(%x, %s, %b, %mean, %var) : ...
+    return %y
+    // becomes
+    %y, %m, %v = onnx.BatchNormalization(%x, %s, %b, %mean, %var) {training_mode = 1 : i64, hh.training} : ...
+    return %y, %m, %v
+    ```
+    Must come before onnx-fold-constants, which removes a Dropout that does not train.
+  }];
+  let options = [
+    ListOption<"operators", "operators", "std::string", "batch-norm, dropout">,
+  ];
+  let dependentDialects = ["::hethub::hh::HHDialect"];
+}
+
+def AddLoss : Pass<"onnx-add-loss", "::mlir::ModuleOp"> {
+  let summary = "makes the loss the model's first output, and drops the others";
+  let description = [{
+    The loss is an output of the model that is a float scalar, or one of these of an output with static shape:
+    - `cross-entropy`: softmax over the last axis and the negative logarithm of the label's class, mean over all labels
+      that are not -100. The input `labels` is int64 with the output's shape without that axis.
+    - `mse`: the mean of the squared differences to the input `labels`, which has the output's type.
+
+    16-bit outputs are widened first. Without `loss-output` the only possible output is taken. Results that are new
+    values of parameters stay.
+
+    ```mlir
+    return %logits : tensor<2x8x100xf32>
+    // becomes, with the argument %labels: tensor<2x8xi64> {onnx.name = "labels"}
+    %s = onnx.Reshape(%logits, %rows_classes) : ...
+    %t = onnx.Reshape(%labels, %rows) : ...
+    %loss = onnx.SoftmaxCrossEntropyLoss(%s, %t) {ignore_index = -100 : i64, reduction = "mean"} : ...
+    return %loss : tensor<f32>   // {hh.loss, onnx.name = "loss"}
+    ```
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "", "cross-entropy or mse; empty: the output is the loss">,
+    Option<"lossOutput", "loss-output", "std::string", "", "name of the output that makes the loss">,
+  ];
+  let dependentDialects = ["::hethub::hh::HHDialect"];
+}
+
 #endif // HETHUB_DIALECT_ONNX_TRANSFORMS_PASSES
