@@ -162,7 +162,7 @@ LogicalResult Differentiation::checkTrained() {
   InFlightDiagnostic warning = module.emitWarning(
       "parameters that no gradient reaches are not trained: ");
   llvm::interleaveComma(ArrayRef(untrained).take_front(shown), warning,
-                        [&](StringAttr name) { warning << name; });
+                        [&](StringAttr name) { warning << name.getValue(); });
   if (untrained.size() > shown)
     warning << " and " << untrained.size() - shown << " more";
   return success();
@@ -181,8 +181,8 @@ void Differentiation::numberGradientChannels() {
 }
 
 LogicalResult Differentiation::run() {
-  if (failed(readPrograms()) || failed(keepTrainingOutputs(module, programs)) ||
-      failed(chooseTrained()))
+  if (failed(readPrograms()) || failed(chooseTrained()) ||
+      failed(keepTrainingOutputs(module, programs)))
     return failure();
   llvm::DenseSet<StringAttr> names(trained.begin(), trained.end());
   Gradients gradients;

@@ -4,7 +4,6 @@
 
 #include "GradientFlow.h"
 #include "hethub/Support/EraseDead.h"
-#include "hethub/Support/Names.h"
 
 #include <map>
 
@@ -47,8 +46,10 @@ static void keepResults(hh::ProgramOp program) {
       attributes.push_back(
           DictionaryAttr::get(program.getContext(), program.getResultAttrs(i)));
     } else {
-      program.emitRemark("an output is left out of the training programs: ")
-          << valueName(terminator->getOperand(i));
+      auto name = program.getResultAttrOfType<StringAttr>(i, "onnx.name");
+      emitRemark(program.getLoc())
+          << "an output is left out of the training programs: "
+          << (name ? name.getValue() : std::to_string(i));
     }
   }
   terminator->setOperands(kept);

@@ -1,6 +1,6 @@
 // RUN: hh-opt %s --split-input-file --hh-verify-phase=phase=import --verify-diagnostics
 // RUN: not hh-opt %s --hh-verify-phase=phase=nothing 2>&1 | FileCheck %s
-// CHECK: phase must be one of import, normalise, cost, partition, communication, lower, schedule; got: 'nothing'
+// CHECK: phase must be one of import, normalise, cost, partition, communication, lower, differentiate, schedule; got: 'nothing'
 
 // expected-error @+1 {{the model must be one function @main of one block, got: 2 functions}}
 module {

@@ -4,6 +4,8 @@
 // check. docs/Phases.md says the same in words.
 //===----------------------------------------------------------------------===//
 
+#include "VerifyTraining.h"
+
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
 #include "hethub/Dialect/HH/Transforms/Fingerprint.h"
@@ -32,11 +34,12 @@ enum Phase {
   Partition,
   Communication,
   Lower,
+  Differentiate,
   Schedule,
 };
-constexpr StringLiteral phaseNames[] = {"import",    "normalise",     "cost",
-                                        "partition", "communication", "lower",
-                                        "schedule"};
+constexpr StringLiteral phaseNames[] = {
+    "import",        "normalise", "cost",          "partition",
+    "communication", "lower",     "differentiate", "schedule"};
 
 /// "'layer0/MatMul' (onnx.MatMul)"
 std::string describe(Operation *op) {
@@ -146,11 +149,12 @@ LogicalResult sendableBorders(ModuleOp module) {
   return success();
 }
 
-/// The cluster has the devices that stages and programs take.
+/// The cluster has the devices that stages and programs take; all programs of a
+/// stage run on the same ones.
 LogicalResult enoughDevices(ModuleOp module) {
   llvm::StringMap<int64_t> used;
   module.walk([&](Operation *op) {
-    if (isa<StageOp, ProgramOp>(op))
+    if (isa<StageOp, ProgramOp>(op) && !op->hasAttr("part"))
       used[op->getAttrOfType<FlatSymbolRefAttr>("device").getValue()] +=
           op->getAttrOfType<IntegerAttr>("replicas").getInt();
   });
@@ -184,20 +188,16 @@ LogicalResult onlyPrograms(ModuleOp module) {
 }
 
 LogicalResult pairedChannels(ModuleOp module) {
-  FailureOr<simulator::Pipeline> pipeline = readPipeline(module);
-  if (failed(pipeline))
-    return failure();
-  for (auto program : module.getOps<ProgramOp>())
-    for (auto send : program.getOps<SendOp>())
-      if (send.getTo() <= program.getStage())
-        return send.emitError("stages must send to later ones, got: ")
-               << program.getStage() << " to " << send.getTo();
-  return success();
+  return failure(failed(readPipeline(module)) ||
+                 failed(channelDirections(module)));
 }
 
 /// Each output of the model is made once; arguments and results say which of
-/// the model's they are.
+/// the model's they are. Training programs have results of other kinds, and of
+/// the outputs some (VerifyTraining.h).
 LogicalResult modelPorts(ModuleOp module) {
+  if (isTraining(module))
+    return success();
   llvm::DenseMap<int64_t, ProgramOp> outputs;
   for (auto program : module.getOps<ProgramOp>()) {
     for (unsigned i = 0; i < program.getNumArguments(); ++i)
@@ -271,6 +271,10 @@ constexpr struct {
     {Communication, Schedule, modelPorts},
     {Partition, Communication, verifyPlan},
     {Lower, Schedule, onlyLowered},
+    {Differentiate, Differentiate, differentiated},
+    {Differentiate, Schedule, trainingPorts},
+    {Differentiate, Schedule, savedSlots},
+    {Differentiate, Schedule, parameterResults},
     {Schedule, Schedule, validSchedule},
 };
 

@@ -151,7 +151,7 @@ def VerifyPhase : Pass<"hh-verify-phase", "::mlir::ModuleOp"> {
   let description = [{The contract between phases: docs/Phases.md.}];
   let options = [
     Option<"phase", "phase", "std::string", "",
-           "import, normalise, cost, partition, communication, lower or schedule">,
+           "import, normalise, cost, partition, communication, lower, differentiate or schedule">,
   ];
 }
 
