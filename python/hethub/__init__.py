@@ -14,6 +14,7 @@ from .errors import HetHubError
 from .export import export
 from .predict import predict
 from .profile import profile
+from .report import report
 from .run import Result, run
 from .train import Settings, Training, train
 from .version import __version__
@@ -32,6 +33,7 @@ __all__ = [
     "plan",
     "predict",
     "profile",
+    "report",
     "run",
     "train",
 ]

@@ -20,6 +20,7 @@ from .output import OutputFolder
 from .predict import predict, prediction_table
 from .profile import profile
 from .progress import Step
+from .report import report
 from .run import run, save_outputs
 from .table import plan_table
 from .train import Settings, train
@@ -281,6 +282,18 @@ def export_command(arguments: argparse.Namespace) -> None:
         step.done = f"wrote {arguments.output}"
 
 
+def report_command(arguments: argparse.Namespace) -> None:
+    with Step(f"writing {arguments.output}") as step:
+        report(
+            arguments.folder,
+            arguments.output,
+            log=arguments.log,
+            trace=arguments.trace,
+            figures_file=arguments.figures,
+        )
+        step.done = f"wrote {arguments.output}: open it in a browser"
+
+
 def demo_command(arguments: argparse.Namespace) -> None:
     demo(arguments.folder)
 
@@ -409,6 +422,16 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the .onnx file to write")
 
 
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="OUT", help="folder that `hethub compile` wrote")
+    parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), help="the page (report.html)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="log of `hethub train`: loss and throughput")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="trace of `hethub run` or `train`: what was measured"
+    )
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="what either printed with --json: memory")
+
+
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", type=Path, nargs="?", default=Path("out-demo"), help="folder for the demo's files (out-demo)"
@@ -464,6 +487,14 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         "  hethub predict out --trace trace.json\n  hethub predict plan.json --json",
         add_predict,
         predict_command,
+    ),
+    (
+        "report",
+        "one HTML page of plan, timeline, memory and loss",
+        "hethub report out -o report.html\n"
+        "  hethub report out --log log.jsonl --trace trace.json --figures figures.json -o report.html",
+        add_report,
+        report_command,
     ),
     (
         "profile",

@@ -79,8 +79,8 @@ def memory_of(stage: Mapping[str, Any]) -> str:
     return f"{amount(peak, 'B', 1024)} of {amount(limit, 'B', 1024)}" + ("" if stage["fits"] else " (too much)")
 
 
-def prediction_table(prediction: Mapping[str, Any]) -> str:
-    """A line per stage, then step time and throughput."""
+def prediction_rows(prediction: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header, and one row per stage."""
     header = ["stage", "device type", "busy ms", "busy", "imbalance", "fill ms", "drain ms", "idle ms", "receive ms"]
     training = prediction["training"]
     header += ["all-reduce ms", "optimizer ms", "in flight"] if training else []
@@ -94,8 +94,14 @@ def prediction_table(prediction: Mapping[str, Any]) -> str:
             row += [milliseconds(stage["all_reduce_seconds"]), milliseconds(stage["optimizer_seconds"])]
             row.append(str(stage["in_flight"]))
         rows.append([*row, memory_of(stage)])
+    return header, rows
+
+
+def prediction_table(prediction: Mapping[str, Any]) -> str:
+    """A line per stage, then step time and throughput."""
+    training = prediction["training"]
     step, steady = prediction["step_seconds"], prediction["steady_step_seconds"]
-    lines = [render(header, rows)]
+    lines = [render(*prediction_rows(prediction))]
     lines.append(f"step of {prediction['microbatches']} microbatches: {milliseconds(step)} ms")
     if not training:
         lines.append(f"one after the other without a pause: {milliseconds(steady)} ms each")

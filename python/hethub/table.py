@@ -94,8 +94,8 @@ def memory_of(stage: Mapping[str, Any]) -> str:
     return f"{text} of {amount(limit, 'B', 1024)}" if limit else text
 
 
-def stage_table(plan: Mapping[str, Any]) -> str:
-    """One line per stage. Columns of training stand only in its plans."""
+def stage_rows(plan: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header, and one row per stage. Columns of training stand only in its plans."""
     training = plan.get("training", False)
     header = ["stage", "device type", "operations", "ops", "forward ms"]
     header += ["backward ms", "once ms"] if training else []
@@ -113,7 +113,11 @@ def stage_table(plan: Mapping[str, Any]) -> str:
         row.append(amount(received, "B", 1024) if received else "-")
         row.append(milliseconds(stage.get("receive_seconds", 0)) if k else "-")
         rows.append(row)
-    return render(header, rows, left=3)
+    return header, rows
+
+
+def stage_table(plan: Mapping[str, Any]) -> str:
+    return render(*stage_rows(plan), left=3)
 
 
 def figures(plan: Mapping[str, Any]) -> list[str]:
