@@ -7,19 +7,26 @@
 #include "hethub/Support/Names.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace hethub::differentiate {
 
 bool dependsOnParametersAlone(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<hh::IfOp>(op))
-    return false;
-  if (isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op))
-    return true;
-  return aten::CallView(op) && isMemoryEffectFree(op) &&
-         llvm::all_of(op->getOperands(), dependsOnParametersAlone);
+  llvm::SetVector<Value> needed;
+  needed.insert(value);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i].getDefiningOp();
+    if (!op || isa<hh::IfOp>(op))
+      return false;
+    if (isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op))
+      continue;
+    if (!aten::CallView(op) || !isMemoryEffectFree(op))
+      return false;
+    needed.insert(op->operand_begin(), op->operand_end());
+  }
+  return true;
 }
 
 StageGradients::StageGradients(hh::ProgramOp forward, Gradients &gradients)
