@@ -12,6 +12,7 @@ from pathlib import Path
 from .build import build
 from .compile import Search, TrainingStep, compile, plan
 from .demo.main import demo
+from .demo.train import demo_train
 from .errors import HetHubError
 from .explanation import explanation_lines
 from .export import export
@@ -295,7 +296,10 @@ def report_command(arguments: argparse.Namespace) -> None:
 
 
 def demo_command(arguments: argparse.Namespace) -> None:
-    demo(arguments.folder)
+    if arguments.train:
+        demo_train(arguments.folder or Path("out-demo-train"))
+    else:
+        demo(arguments.folder or Path("out-demo"))
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
@@ -434,8 +438,9 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", type=Path, nargs="?", default=Path("out-demo"), help="folder for the demo's files (out-demo)"
+        "folder", type=Path, nargs="?", help="folder for the demo's files (out-demo, or out-demo-train)"
     )
+    parser.add_argument("--train", action="store_true", help="train a small character model instead")
 
 
 # name, one line, examples, arguments, function
@@ -514,7 +519,7 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
     (
         "demo",
         "a real model on three emulated unlike devices, from profile to answer",
-        "hethub demo",
+        "hethub demo\n  hethub demo --train",
         add_demo,
         demo_command,
     ),
