@@ -51,7 +51,7 @@ private:
     return !inWeights && members.contains(value) ? "w." + name : name;
   }
   std::string define(Value value) {
-    return names[value] = identifiers.unique(valueName(value));
+    return names[value] = identifiers.unique(prefix + valueName(value));
   }
 
   hh::StageParts parts;
@@ -63,6 +63,9 @@ private:
   std::set<std::string> headers;
   bool usesOwnOps = false;
   bool inWeights = false;
+  /// Of what a function computes: gradients have the names of the calls that
+  /// they belong to.
+  std::string prefix;
   /// Values that a function returns or sends: alive to its end.
   llvm::DenseSet<Value> results;
 };
@@ -401,8 +404,12 @@ LogicalResult Emitter::function(hh::ProgramOp program, StringRef name,
   for (auto [position, input] : llvm::enumerate(inputs))
     out << "  auto " << define(input) << " = std::move(inputs[" << position
         << "]);\n";
+  // With recomputation a backward pass has the forward pass in it.
+  if (name != "forward" && !parts.forward->hasAttr(hh::recomputeAttrName))
+    prefix = "grad_";
   if (failed(statements(block, "  ", out)))
     return failure();
+  prefix.clear();
   out << "  return {";
   llvm::interleaveComma(outputs, out, [&](Value value) { out << use(value); });
   out << "};\n}\n\n";

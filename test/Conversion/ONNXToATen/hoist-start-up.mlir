@@ -1,4 +1,5 @@
 // RUN: hh-opt %s --hh-hoist-start-up | FileCheck %s
+// RUN: hh-opt %s --hh-hoist-start-up=training | FileCheck %s --check-prefix=TRAINING
 
 // Work on parameters and constants runs once, when the program is loaded; what the forward pass reads as well is read
 // in both places.
@@ -29,3 +30,11 @@ module {
 // CHECK-NEXT: aten.linear(%{{.*}}, %[[START]]#0, %[[START]]#1)
 // CHECK-NEXT: aten.matmul(%{{.*}}, %[[V]])
 // CHECK-NOT: aten.t(
+
+// Parameters change in training: only what constants make moves.
+// TRAINING-LABEL: hh.program @stage_0
+// TRAINING-NEXT: %[[START:.*]] = hh.start_up -> tensor<4xf32> {
+// TRAINING-NEXT: aten.full()
+// TRAINING: %[[W:.*]] = hh.get_parameter @w
+// TRAINING-NEXT: aten.t(%[[W]])
+// TRAINING-NEXT: aten.mul.Scalar

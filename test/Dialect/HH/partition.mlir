@@ -1,5 +1,6 @@
 // RUN: hh-opt %s --hh-partition="stages=2 microbatches=16" --hh-verify-plan --hh-verify-phase=phase=partition | FileCheck %s
 // RUN: hh-opt %s --hh-partition="stages=1 microbatches=3" | FileCheck %s --check-prefix=ONE
+// RUN: hh-opt %s --hh-partition="stages=1 microbatches=3 training" | FileCheck %s --check-prefix=TRAIN
 
 hh.device_type @old kind "cpu" count 1 memory 1000000
 hh.device_type @new kind "cpu" count 1 memory 1000000
@@ -35,6 +36,8 @@ hh.parameter @w : tensor<4x4xf32> from "m.bin" offset 0 length 64
 // CHECK:        microbatches = 16
 // CHECK:        nodes = ["wt", "h", "g", "ht", "sum", "c"]
 // CHECK:        nodes = ["y", "z"]
+
+// TRAIN:   } {hh.backward_seconds = {{.*}} : f64, hh.forward_seconds = {{.*}} : f64, hh.in_flight = 1 : i64, hh.in_flight_limit = 3 : i64}
 
 // ONE:     hh.stage 0 on @new
 // ONE-NOT: hh.stage 1

@@ -58,7 +58,7 @@ private:
     if (microbatches < pipeline.stages.size())
       getOperation().emitWarning("microbatches should be at least the number "
                                  "of stages, ")
-          << pipeline.stages.size() << ", got: " << microbatches
+          << pipeline.stages.size() << ", got: " << microbatches.getValue()
           << "; stages wait for each other most of the time";
     return simulator::trainingSchedule(pipeline, int(microbatches), *kind);
   }
