@@ -89,9 +89,8 @@ TEST(Schedule, RefusesContradictions) {
   EXPECT_EQ(refusal(spec), "schedule row of stage 1 can not send on channel 0");
   spec = good;
   spec.rows[1].action = Action::Backward;
-  EXPECT_EQ(
-      refusal(spec),
-      "this runtime runs inference schedules, got a row with action: backward");
+  EXPECT_EQ(refusal(spec),
+            "an inference schedule has no row with action: backward");
   spec = good;
   spec.stages[0].replicas = 0;
   EXPECT_EQ(refusal(spec), "replicas must be at least 1, got: 0");
@@ -102,8 +101,12 @@ TEST(Schedule, RefusesContradictions) {
 }
 
 TEST(Schedule, EmulatedTimesFollowTheProfile) {
-  EXPECT_DOUBLE_EQ(emulatedForwardS({"t", "cpu", 1, 2.5, 0.4}, 99), 1.0);
-  EXPECT_DOUBLE_EQ(emulatedForwardS({"t", "cpu", 1, 2.0, 0}, 0.3), 0.6);
+  DeviceSpec device{"t", "cpu", 1, 2.5, 0.4, 0.8, 0.2};
+  EXPECT_DOUBLE_EQ(emulatedS(device, Action::Forward, 99), 1.0);
+  EXPECT_DOUBLE_EQ(emulatedS(device, Action::Backward, 99), 2.0);
+  EXPECT_DOUBLE_EQ(emulatedS(device, Action::Weight, 99), 0.5);
+  EXPECT_DOUBLE_EQ(emulatedS({"t", "cpu", 1, 2.0, 0}, Action::Forward, 0.3),
+                   0.6);
   auto begin = Clock::now();
   EXPECT_TRUE(sleepOut(begin, 0.05));
   EXPECT_GE(secondsBetween(begin, Clock::now()), 0.05);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <numeric>
 
 using namespace hethub::runtime;
 using nlohmann::json;
@@ -30,7 +31,8 @@ std::string bytesOf(const ChannelSpec &channel) {
 
 std::string hethub::runtime::describeRank(const StageSpec &spec, int rank,
                                           int microbatches, int repeats,
-                                          const std::vector<Step> &steps) {
+                                          const std::vector<Step> &steps,
+                                          const TrainingTerms &training) {
   json description = {{"rank", rank},
                       {"name", nameOf(spec, rank)},
                       {"plan", spec.planHash},
@@ -38,7 +40,21 @@ std::string hethub::runtime::describeRank(const StageSpec &spec, int rank,
                       {"stages", spec.stages.size()},
                       {"microbatches", microbatches},
                       {"repeats", repeats},
-                      {"channels", json::array()}};
+                      {"settings", training.settings},
+                      {"channels", json::array()},
+                      {"shared", json::object()}};
+  if (training.samples > 0)
+    description["samples"] = training.samples;
+  // Parameters of several stages: their gradients are summed side by side.
+  for (const TrainedSpec &parameter : spec.trained)
+    if (parameter.stages.size() > 1)
+      description["shared"][parameter.name] =
+          typeName(parameter.dtype, parameter.shape) + " in stages" +
+          std::accumulate(parameter.stages.begin(), parameter.stages.end(),
+                          std::string(), [](std::string text, int stage) {
+                            return std::move(text) + " " +
+                                   std::to_string(stage);
+                          });
   // For each channel and peer: the microbatches in the order in which their
   // messages go.
   std::map<std::pair<int, int>, std::string> order;
@@ -76,9 +92,17 @@ std::string hethub::runtime::disagreement(const std::string &mineText,
        {std::pair{"plan", "the plan (its hash)"},
         {"stages", "the number of stages"},
         {"microbatches", "the number of microbatches"},
-        {"repeats", "the number of repeats"}})
+        {"repeats", "the number of repeats"},
+        {"settings", "the options of training"}})
     if (mine[key] != other[key])
       return differ(what, mine[key], other[key]);
+  if (mine.contains("samples") && other.contains("samples") &&
+      mine["samples"] != other["samples"])
+    return differ("the number of samples", mine["samples"], other["samples"]);
+  for (const auto &[name, type] : mine["shared"].items())
+    if (other["shared"].contains(name) && other["shared"][name] != type)
+      return differ("the shared parameter '" + name + "'", type,
+                    other["shared"][name]);
 
   auto channelsWith = [](const json &description, int peer) {
     std::map<int, json> channels;
@@ -116,8 +140,10 @@ std::string hethub::runtime::disagreement(const std::string &mineText,
 
 void hethub::runtime::agree(c10d::Store &store, const StageSpec &spec, int rank,
                             int microbatches, int repeats,
-                            const std::vector<Step> &steps) {
-  std::string mine = describeRank(spec, rank, microbatches, repeats, steps);
+                            const std::vector<Step> &steps,
+                            const TrainingTerms &training) {
+  std::string mine =
+      describeRank(spec, rank, microbatches, repeats, steps, training);
   store.set("agree/" + std::to_string(rank), mine);
   for (int other = 0; other < worldSize(spec); ++other) {
     if (other == rank)

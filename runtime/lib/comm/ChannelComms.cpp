@@ -2,6 +2,9 @@
 // own library over that, and everything else through host memory.
 #include "ChannelComms.h"
 #include "HostStagedComm.h"
+#include "hethub/runtime/Executor.h"
+
+#include <algorithm>
 
 using namespace hethub::runtime;
 
@@ -36,8 +39,8 @@ Comm &ChannelComms::of(const ChannelSpec &channel, int peerRank) {
     std::string edge = std::to_string(sender) + "-" + std::to_string(receiver);
     std::unique_ptr<Comm> &comm = edges_[edge];
     if (!comm)
-      comm =
-          deviceBackend(from).makeEdge(device_, exchange_, edge, sends ? 0 : 1);
+      comm = deviceBackend(from).makeGroup(device_, exchange_, edge,
+                                           sends ? 0 : 1, 2);
     return *comm;
   }
   case Route::Staged:
@@ -49,4 +52,36 @@ Comm &ChannelComms::of(const ChannelSpec &channel, int peerRank) {
     return *staged_;
   }
   return host_;
+}
+
+Comm &ChannelComms::groupOf(const std::vector<int> &ranks) {
+  std::unique_ptr<Comm> &comm = groups_[ranks];
+  if (comm)
+    return *comm;
+  auto kindOf = [&](int rank) {
+    return spec_.stages[static_cast<size_t>(placeOf(spec_, rank).stage)].kind;
+  };
+  // The slowest route between any two of them carries all.
+  Route route = routeOf(kindOf(ranks[0]), kindOf(ranks[0]));
+  for (int rank : ranks)
+    if (kindOf(rank) != kindOf(ranks[0]))
+      route = Route::Staged;
+  if (route == Route::Direct) {
+    std::string name = "group";
+    for (int rank : ranks)
+      name += "-" + std::to_string(rank);
+    auto index = std::find(ranks.begin(), ranks.end(), host_.rank());
+    comm = deviceBackend(kindOf(ranks[0]))
+               .makeGroup(device_, exchange_, name,
+                          static_cast<int>(index - ranks.begin()),
+                          static_cast<int>(ranks.size()));
+    return *comm;
+  }
+  if (device_.type() == at::kCPU) {
+    comm = host_.group(ranks);
+    return *comm;
+  }
+  std::unique_ptr<Comm> &host = hostGroups_[ranks] = host_.group(ranks);
+  comm = makeHostStagedComm(*host, device_);
+  return *comm;
 }

@@ -1,5 +1,5 @@
-// Which back end carries a channel between two ranks: follows from the device
-// kinds of its ends.
+// Which back end carries a channel between two ranks, and the sums of a group
+// of ranks: follows from the device kinds of their stages.
 #pragma once
 
 #include "DeviceBackends.h"
@@ -17,6 +17,11 @@ public:
 
   Comm &of(const ChannelSpec &channel, int peerRank);
 
+  /// For the sums over `ranks` (ascending, this rank among them), on this
+  /// stage's device. All of them must ask, in the same order where they share
+  /// several groups.
+  Comm &groupOf(const std::vector<int> &ranks);
+
 private:
   const StageSpec &spec_;
   Comm &host_;
@@ -24,6 +29,7 @@ private:
   Exchange exchange_;
   std::unique_ptr<Comm> staged_;
   std::map<std::string, std::unique_ptr<Comm>> edges_;
+  std::map<std::vector<int>, std::unique_ptr<Comm>> hostGroups_, groups_;
 };
 
 /// "gloo" for two CPUs, "direct" for two devices of one kind that has a library

@@ -1,11 +1,15 @@
-// The message of an exception, without what only a developer of LibTorch or
-// Gloo wants to see.
+// What back ends have in common, and the message of an exception without what
+// only a developer of LibTorch or Gloo wants to see.
 #include "hethub/runtime/Comm.h"
 #include "hethub/runtime/Error.h"
 
 #include <c10/util/Exception.h>
 
 using namespace hethub::runtime;
+
+std::unique_ptr<Comm> Comm::group(const std::vector<int> &) {
+  fail(name(), " makes no groups of ranks");
+}
 
 std::string hethub::runtime::messageOf(const std::exception &error) {
   std::string text = error.what();

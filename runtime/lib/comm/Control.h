@@ -59,6 +59,8 @@ public:
   }
   const Launch &launch() const { return launch_; }
   double timeoutS() const { return timeoutS_; }
+  /// Longest time until a rank that stands still is known.
+  double patienceS() const { return staleS_ + 2 * intervalS_; }
 
 private:
   std::string storeGone() const;
@@ -89,6 +91,13 @@ public:
   PeerError(int peer, const std::string &what)
       : std::runtime_error(what), peer(peer) {}
   int peer;
+};
+
+/// A collective that did not end well: one of several ranks is to blame, and
+/// this one cannot tell which.
+class GroupError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
 };
 
 } // namespace hethub::runtime

@@ -21,12 +21,12 @@ struct DeviceBackend {
   std::string kind;
   /// The device of the local rank; throws Error in one line when there is none.
   std::function<at::Device(int localRank)> device;
-  /// A two-rank back end of one directed edge: rank 0 sends, rank 1 receives.
-  /// Null: the kind has none.
-  std::function<std::unique_ptr<Comm>(at::Device device,
-                                      const Exchange &exchange,
-                                      const std::string &edge, int side)>
-      makeEdge;
+  /// A back end of `size` ranks that have the name in common. Of one directed
+  /// edge: rank 0 sends, rank 1 receives. Null: the kind has none.
+  std::function<std::unique_ptr<Comm>(
+      at::Device device, const Exchange &exchange, const std::string &name,
+      int rank, int size)>
+      makeGroup;
   /// Waits until the device has finished, so that a clock shows what a forward
   /// took.
   std::function<void(at::Device device)> synchronize;

@@ -73,7 +73,8 @@ public:
       reason = messageOf(error);
     }
     if (peer_ < 0)
-      fail(what_, " with the other ranks failed: ", reason);
+      throw GroupError(std::string(what_) +
+                       " with the other ranks failed: " + reason);
     if (reason.find("imed out") != std::string::npos)
       throw PeerError(
           peer_, std::string("it did not answer a ") + what_ + " within " +
@@ -92,9 +93,9 @@ private:
 class GlooComm : public Comm {
 public:
   GlooComm(c10::intrusive_ptr<ProcessGroupGloo> group, int rank, int size,
-           double timeoutS)
-      : group_(std::move(group)), rank_(rank), size_(size),
-        timeoutS_(timeoutS) {}
+           double timeoutS, StorePtr store, std::string storeAddress)
+      : group_(std::move(group)), rank_(rank), size_(size), timeoutS_(timeoutS),
+        store_(std::move(store)), storeAddress_(std::move(storeAddress)) {}
 
   std::string name() const override { return "gloo"; }
   int rank() const override { return rank_; }
@@ -109,6 +110,16 @@ public:
     std::vector<at::Tensor> tensors{tensor};
     return start(peer, "receive",
                  [&] { return group_->recv(tensors, peer, tag); });
+  }
+  std::unique_ptr<Comm> group(const std::vector<int> &ranks) override {
+    std::string name = "group";
+    int index = -1, size = static_cast<int>(ranks.size());
+    for (int i = 0; i < size; ++i) {
+      int member = ranks[static_cast<size_t>(i)];
+      name += "-" + std::to_string(member);
+      index = member == rank_ ? i : index;
+    }
+    return makeGlooComm(store_, name, index, size, storeAddress_, timeoutS_);
   }
   WorkPtr allReduceSum(at::Tensor &tensor) override {
     std::vector<at::Tensor> tensors{tensor};
@@ -135,7 +146,8 @@ private:
       return std::make_unique<GlooWork>(operation(), peer, timeoutS_, what);
     } catch (const std::exception &error) {
       if (peer < 0)
-        fail(what, " with the other ranks failed: ", messageOf(error));
+        throw GroupError(std::string(what) +
+                         " with the other ranks failed: " + messageOf(error));
       throw PeerError(peer, "its connection is lost: " + messageOf(error));
     }
   }
@@ -143,6 +155,8 @@ private:
   c10::intrusive_ptr<ProcessGroupGloo> group_;
   int rank_, size_;
   double timeoutS_;
+  StorePtr store_; ///< for groups of its ranks
+  std::string storeAddress_;
 };
 } // namespace
 
@@ -153,12 +167,12 @@ std::unique_ptr<Comm> hethub::runtime::makeGlooComm(
   options->threads = 1; // only collectives use them
   options->devices.push_back(makeDevice(storeAddress));
   auto prefixed =
-      c10::make_intrusive<c10d::PrefixStore>("gloo/" + group, std::move(store));
+      c10::make_intrusive<c10d::PrefixStore>("gloo/" + group, store);
   try {
     auto processes =
         c10::make_intrusive<ProcessGroupGloo>(prefixed, rank, size, options);
     return std::make_unique<GlooComm>(std::move(processes), rank, size,
-                                      timeoutS);
+                                      timeoutS, std::move(store), storeAddress);
   } catch (const std::exception &error) {
     fail("cannot connect to the other ranks: ", messageOf(error));
   }

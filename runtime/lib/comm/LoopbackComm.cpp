@@ -11,9 +11,13 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 
 using namespace hethub::runtime;
+
+// Tags of collectives lie below those of channels.
+static constexpr int spreadTag = -1, firstGroupTag = -2;
 
 struct LoopbackHub::State {
   using Key = std::tuple<int, int, int>; ///< sender, receiver, tag
@@ -22,6 +26,7 @@ struct LoopbackHub::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<Key, std::deque<at::Tensor>> mailboxes;
+  std::map<std::vector<int>, int> groupTags;
   std::string abortReason;
   bool aborted = false;
 
@@ -42,6 +47,12 @@ struct LoopbackHub::State {
     mailbox.pop_front();
     return message;
   }
+  /// Groups may have two ranks in common: each has a tag of its own.
+  int groupTag(const std::vector<int> &ranks) {
+    std::lock_guard lock(mutex);
+    return groupTags.emplace(ranks, firstGroupTag - int(groupTags.size()))
+        .first->second;
+  }
   void put(const Key &key, at::Tensor message) {
     {
       std::lock_guard lock(mutex);
@@ -53,8 +64,6 @@ struct LoopbackHub::State {
 
 namespace {
 using State = LoopbackHub::State;
-// Tags of collectives lie below those of channels.
-constexpr int gatherTag = -1, spreadTag = -2;
 
 class Done : public Work {
 public:
@@ -84,14 +93,51 @@ private:
   at::Tensor target_;
 };
 
+/// Every rank adds what all have sent, in rank order: the same sum on each, and
+/// nobody waits for another one's wait.
+class Sum : public Work {
+public:
+  Sum(std::shared_ptr<State> state, const std::vector<int> &ranks, int rank,
+      int tag, at::Tensor target)
+      : state_(std::move(state)), ranks_(ranks), rank_(rank), tag_(tag),
+        target_(std::move(target)) {
+    at::Tensor own = target_.clone();
+    for (int peer : ranks_)
+      if (peer != rank_)
+        state_->put({rank_, peer, tag_}, own);
+  }
+  void wait() override {
+    at::Tensor total;
+    for (int peer : ranks_) {
+      at::Tensor part =
+          peer == rank_ ? target_ : state_->take({peer, rank_, tag_}, peer);
+      if (part.scalar_type() != target_.scalar_type() ||
+          part.sizes() != target_.sizes())
+        fail("rank ", peer, " adds ",
+             typeName(part.scalar_type(), part.sizes()), " to ",
+             typeName(target_.scalar_type(), target_.sizes()));
+      total = total.defined() ? total.add_(part) : part.clone();
+    }
+    target_.copy_(total);
+  }
+
+private:
+  std::shared_ptr<State> state_;
+  std::vector<int> ranks_;
+  int rank_, tag_;
+  at::Tensor target_;
+};
+
 class LoopbackComm : public Comm {
 public:
-  LoopbackComm(std::shared_ptr<State> state, int rank)
-      : state_(std::move(state)), rank_(rank) {}
+  /// `ranks` are those of the hub that belong to this communicator.
+  LoopbackComm(std::shared_ptr<State> state, int rank, std::vector<int> ranks)
+      : state_(std::move(state)), rank_(rank), ranks_(std::move(ranks)),
+        tag_(state_->groupTag(ranks_)) {}
 
   std::string name() const override { return "loop-back"; }
   int rank() const override { return rank_; }
-  int size() const override { return state_->size; }
+  int size() const override { return static_cast<int>(ranks_.size()); }
 
   WorkPtr send(const at::Tensor &tensor, int peer, int tag) override {
     // The sender may change its tensor as soon as the send is done, which is at
@@ -103,20 +149,16 @@ public:
     return std::make_unique<Arrival>(state_, State::Key{peer, rank_, tag}, peer,
                                      tensor);
   }
+  std::unique_ptr<Comm> group(const std::vector<int> &ranks) override {
+    return std::make_unique<LoopbackComm>(state_, rank_, ranks);
+  }
   WorkPtr allReduceSum(at::Tensor &tensor) override {
-    // Rank 0 adds in rank order: the same sum on every rank and in every run.
-    if (rank_ == 0) {
-      for (int peer = 1; peer < size(); ++peer)
-        tensor.add_(state_->take({peer, 0, gatherTag}, peer));
-    } else {
-      state_->put({rank_, 0, gatherTag}, tensor.clone());
-    }
-    return broadcast(tensor, 0);
+    return std::make_unique<Sum>(state_, ranks_, rank_, tag_, tensor);
   }
   WorkPtr broadcast(at::Tensor &tensor, int root) override {
     if (rank_ != root)
       return receive(tensor, root, spreadTag);
-    for (int peer = 0; peer < size(); ++peer)
+    for (int peer : ranks_)
       if (peer != root)
         send(tensor, peer, spreadTag);
     return std::make_unique<Done>();
@@ -137,7 +179,9 @@ public:
 
 private:
   std::shared_ptr<State> state_;
-  int rank_;
+  int rank_; ///< in the hub, as are peers and roots
+  std::vector<int> ranks_;
+  int tag_;
 };
 } // namespace
 
@@ -148,6 +192,8 @@ LoopbackHub::LoopbackHub(int size, double timeoutS)
 }
 LoopbackHub::~LoopbackHub() = default;
 std::unique_ptr<Comm> LoopbackHub::comm(int rank) {
-  return std::make_unique<LoopbackComm>(state_, rank);
+  std::vector<int> all(static_cast<size_t>(state_->size));
+  std::iota(all.begin(), all.end(), 0);
+  return std::make_unique<LoopbackComm>(state_, rank, std::move(all));
 }
 void LoopbackHub::abort(const std::string &reason) { comm(0)->abort(reason); }

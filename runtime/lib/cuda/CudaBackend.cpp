@@ -23,7 +23,7 @@ at::Device cudaDevice(int localRank) {
 const bool registered = registerDeviceBackend({
     "cuda",
     cudaDevice,
-    makeNcclEdge,
+    makeNcclGroup,
     [](at::Device) { c10::cuda::device_synchronize(); },
 });
 } // namespace

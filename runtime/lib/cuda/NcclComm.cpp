@@ -1,4 +1,4 @@
-// A communicator of two ranks with a stream of its own. Order on the compute
+// A communicator with a stream of its own. Order on the compute
 // stream is kept by events, so that a send starts when its tensor is computed
 // and a compute starts when its input has come, without stopping the host.
 #include "NcclComm.h"
@@ -75,16 +75,17 @@ private:
 
 class NcclComm : public Comm {
 public:
-  NcclComm(at::Device device, const ncclUniqueId &id, int rank)
-      : rank_(rank), stream_(c10::cuda::getStreamFromPool(
-                         /*isHighPriority=*/true, device.index())) {
+  NcclComm(at::Device device, const ncclUniqueId &id, int rank, int size)
+      : rank_(rank), size_(size),
+        stream_(c10::cuda::getStreamFromPool(
+            /*isHighPriority=*/true, device.index())) {
     c10::cuda::CUDAGuard guard(device);
     int version = 0;
     check(ncclGetVersion(&version), "version query");
     if (version / 10000 != NCCL_VERSION_CODE / 10000)
       fail("NCCL of major version ", NCCL_VERSION_CODE / 10000,
            " is needed, got: ", version / 10000);
-    check(ncclCommInitRank(&comm_, 2, id, rank), "start");
+    check(ncclCommInitRank(&comm_, size, id, rank), "start");
   }
   ~NcclComm() override {
     if (comm_ && !aborted_)
@@ -93,11 +94,11 @@ public:
 
   std::string name() const override { return "nccl"; }
   int rank() const override { return rank_; }
-  int size() const override { return 2; }
+  int size() const override { return size_; }
   bool receivesAhead() const override { return false; }
 
-  // The peer is always the other end of the edge, and messages keep their
-  // order: neither peer nor tag is needed.
+  // Only edges carry messages: the peer is the other end, and messages keep
+  // their order, so that neither peer nor tag is needed.
   WorkPtr send(const at::Tensor &tensor, int, int) override {
     return issue(tensor, "send", [&] {
       return ncclSend(tensor.const_data_ptr(), tensor.nbytes(), byteType(),
@@ -161,27 +162,27 @@ private:
     return std::make_unique<NcclWork>(tensor, stream_);
   }
 
-  int rank_;
+  int rank_, size_;
   c10::cuda::CUDAStream stream_;
   ncclComm_t comm_ = nullptr;
   std::atomic<bool> aborted_{false};
 };
 } // namespace
 
-std::unique_ptr<Comm> hethub::runtime::makeNcclEdge(at::Device device,
-                                                    const Exchange &exchange,
-                                                    const std::string &edge,
-                                                    int side) {
+std::unique_ptr<Comm> hethub::runtime::makeNcclGroup(at::Device device,
+                                                     const Exchange &exchange,
+                                                     const std::string &name,
+                                                     int rank, int size) {
   ncclUniqueId id;
-  std::string key = "nccl/" + edge;
-  if (side == 0) {
+  std::string key = "nccl/" + name;
+  if (rank == 0) {
     check(ncclGetUniqueId(&id), "identifier");
     exchange.set(key, std::string(id.internal, sizeof(id.internal)));
   } else {
     std::string text = exchange.get(key);
     if (text.size() != sizeof(id.internal))
-      fail("NCCL identifier of edge ", edge, " is damaged");
+      fail("NCCL identifier of ", name, " is damaged");
     std::memcpy(id.internal, text.data(), text.size());
   }
-  return std::make_unique<NcclComm>(device, id, side);
+  return std::make_unique<NcclComm>(device, id, rank, size);
 }

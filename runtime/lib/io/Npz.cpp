@@ -96,7 +96,7 @@ uint32_t checksum(std::string_view data) {
 
 struct NpzReader::Impl {
   std::string path;
-  std::unique_ptr<Mapping> mapping;
+  std::shared_ptr<Mapping> mapping;
   std::string_view data;
   std::map<std::string, Entry> entries;
 
@@ -161,10 +161,37 @@ struct NpzReader::Impl {
     }
   }
 
+  const Entry &entryOf(const std::string &name) const {
+    auto found = entries.find(name);
+    if (found == entries.end())
+      fail("no array '", name, "' in ", path);
+    return found->second;
+  }
+
   /// The .npy data of an entry; `storage` holds it where it had to be
   /// decompressed.
   std::string_view dataOf(const std::string &name, const Entry &entry,
                           std::string &storage) const {
+    std::string_view content = contentOf(name, entry, storage);
+    if (checksum(content) != entry.crc)
+      fail("array '", name, "' in ", path, " has a wrong checksum");
+    return content;
+  }
+
+  /// Parses the header; the elements must be there.
+  ArrayHeader headerOf(const std::string &name,
+                       std::string_view content) const {
+    ArrayHeader header = parseNpyHeader(content, name);
+    int64_t bytes = byteCount(header.dtype, header.shape);
+    if (static_cast<uint64_t>(bytes) > content.size() - header.dataOffset)
+      fail("array '", name, "' in ", path,
+           " is cut off: ", typeName(header.dtype, header.shape), " needs ",
+           bytes, " bytes, got: ", content.size() - header.dataOffset);
+    return header;
+  }
+
+  std::string_view contentOf(const std::string &name, const Entry &entry,
+                             std::string &storage) const {
     Bytes bytes(data, path);
     if (bytes.at<uint32_t>(entry.localHeader) != localMagic)
       fail("cut off or damaged .npz file: ", path);
@@ -183,8 +210,6 @@ struct NpzReader::Impl {
       fail("array '", name,
            "' is compressed by an unknown method: ", entry.method);
     }
-    if (checksum(content) != entry.crc)
-      fail("array '", name, "' in ", path, " has a wrong checksum");
     return content;
   }
 };
@@ -193,7 +218,7 @@ NpzReader::NpzReader(const std::string &path)
     : impl_(std::make_unique<Impl>()) {
   impl_->path = path;
   int64_t size = fileSize(path);
-  impl_->mapping = std::make_unique<Mapping>(path, 0, size);
+  impl_->mapping = std::make_shared<Mapping>(path, 0, size);
   impl_->data = size == 0 ? std::string_view()
                           : std::string_view(impl_->mapping->at(0),
                                              static_cast<size_t>(size));
@@ -214,17 +239,10 @@ bool NpzReader::has(const std::string &name) const {
 }
 
 at::Tensor NpzReader::read(const std::string &name) const {
-  auto found = impl_->entries.find(name);
-  if (found == impl_->entries.end())
-    fail("no array '", name, "' in ", impl_->path);
   std::string storage;
-  std::string_view content = impl_->dataOf(name, found->second, storage);
-  ArrayHeader header = parseNpyHeader(content, name);
+  std::string_view content = impl_->dataOf(name, impl_->entryOf(name), storage);
+  ArrayHeader header = impl_->headerOf(name, content);
   int64_t bytes = byteCount(header.dtype, header.shape);
-  if (static_cast<uint64_t>(bytes) > content.size() - header.dataOffset)
-    fail("array '", name, "' in ", impl_->path,
-         " is cut off: ", typeName(header.dtype, header.shape), " needs ",
-         bytes, " bytes, got: ", content.size() - header.dataOffset);
   std::vector<int64_t> stored = header.shape;
   if (header.fortranOrder)
     std::reverse(stored.begin(), stored.end());
@@ -239,6 +257,21 @@ at::Tensor NpzReader::read(const std::string &name) const {
   for (int64_t axis = tensor.dim() - 1; axis >= 0; --axis)
     order.push_back(axis);
   return tensor.permute(order).contiguous();
+}
+
+ArrayView NpzReader::view(const std::string &name) const {
+  const Entry &entry = impl_->entryOf(name);
+  if (entry.method == methodStored) {
+    std::string unused;
+    std::string_view content = impl_->contentOf(name, entry, unused);
+    ArrayHeader header = impl_->headerOf(name, content);
+    if (!header.fortranOrder || header.shape.size() < 2)
+      return {header.dtype, header.shape, content.data() + header.dataOffset,
+              impl_->mapping};
+  }
+  auto copy = std::make_shared<at::Tensor>(read(name));
+  return {copy->scalar_type(), copy->sizes().vec(),
+          static_cast<const char *>(copy->const_data_ptr()), copy};
 }
 
 namespace {

@@ -13,6 +13,10 @@ TORCH_LIBRARY(hethub, library) {
               "mode, str coordinates, str nearest, float cubic_a, bool "
               "exclude_outside, bool antialias, float extrapolation) -> Tensor",
               &resize);
+  library.def("resize_backward(Tensor grad, int[] input_sizes, float[] scales, "
+              "float[] roi, str mode, str coordinates, str nearest, float "
+              "cubic_a, bool exclude_outside, bool antialias) -> Tensor",
+              &resize_backward);
   library.def(
       "lstm(Tensor x, Tensor w, Tensor r, Tensor? b, Tensor? lengths, Tensor? "
       "h, Tensor? c, Tensor? p, str direction, str activations, float[] alpha, "

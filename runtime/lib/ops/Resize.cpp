@@ -1,12 +1,14 @@
 // ONNX Resize: interpolation one axis after the other, as a weighted sum of a
 // few shifted selections. Each output position x of an axis comes from source
 // coordinate s(x); its taps are the n elements around s, elements outside of
-// the axis being those at its border.
+// the axis being those at its border. The gradient goes the same way back: each
+// tap's weighted share is added where the tap was read.
 #include "hethub/runtime/ops.h"
 
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <optional>
 
 namespace hethub::ops {
 
@@ -109,6 +111,63 @@ at::Tensor indexTensor(const std::vector<int64_t> &values, at::Device device) {
       .to(device);
 }
 
+struct Options {
+  at::IntArrayRef in, out; ///< sizes
+  at::ArrayRef<double> scales, roi;
+  std::string_view mode, coordinates, nearest;
+  double cubicA;
+  bool excludeOutside, antialias;
+
+  size_t rank() const { return in.size(); }
+  bool isNearest() const { return mode == "nearest"; }
+  void check() const;
+  /// Nothing where the axis stays as it is.
+  std::optional<Taps> taps(size_t axis) const;
+};
+
+void Options::check() const {
+  TORCH_CHECK(out.size() == rank() && scales.size() == rank() &&
+                  roi.size() == 2 * rank(),
+              "resize needs one size and scale an axis and two ends of the "
+              "region of interest");
+  TORCH_CHECK(isNearest() || mode == "linear" || mode == "cubic",
+              "resize has no mode '", mode, "'");
+}
+
+std::optional<Taps> Options::taps(size_t axis) const {
+  Axis a{in[axis], out[axis], scales[axis], roi[axis], roi[axis + rank()]};
+  bool crops = coordinates == "tf_crop_and_resize";
+  bool whole = !crops || (a.roiStart == 0 && a.roiEnd == 1);
+  if (a.in == a.out && a.scale == 1 && whole)
+    return std::nullopt;
+  if (!isNearest())
+    return interpolate(a, coordinates, mode == "cubic", cubicA, excludeOutside,
+                       antialias);
+  Taps taps; // one, without weights
+  std::vector<int64_t> &index = taps.index.emplace_back(a.out);
+  for (int64_t i = 0; i < a.out; ++i) {
+    double source = sourceOf(coordinates, a, i);
+    if (crops && (source < 0 || source > a.in - 1))
+      taps.outside.push_back(i);
+    index[i] = std::clamp<int64_t>(nearestOf(nearest, source), 0, a.in - 1);
+  }
+  return taps;
+}
+
+/// The weights of tap k, shaped to multiply a tensor along the axis; undefined
+/// where there are none.
+at::Tensor weightTensor(const Taps &taps, size_t k, size_t axis, size_t rank,
+                        const at::TensorOptions &like) {
+  if (taps.weight.empty())
+    return {};
+  std::vector<int64_t> shape(rank, 1);
+  shape[axis] = taps.weight[k].size();
+  return at::tensor(at::ArrayRef<double>(taps.weight[k]),
+                    at::TensorOptions().dtype(at::kDouble))
+      .to(like)
+      .view(shape);
+}
+
 } // namespace
 
 at::Tensor resize(const at::Tensor &input, at::IntArrayRef sizes,
@@ -116,62 +175,68 @@ at::Tensor resize(const at::Tensor &input, at::IntArrayRef sizes,
                   std::string_view mode, std::string_view coordinates,
                   std::string_view nearest, double cubicA, bool excludeOutside,
                   bool antialias, double extrapolation) {
-  int64_t rank = input.dim();
-  TORCH_CHECK(static_cast<int64_t>(sizes.size()) == rank &&
-                  static_cast<int64_t>(scales.size()) == rank &&
-                  static_cast<int64_t>(roi.size()) == 2 * rank,
-              "resize needs one size and scale an axis and two ends of the "
-              "region of interest");
-  bool isNearest = mode == "nearest";
-  TORCH_CHECK(isNearest || mode == "linear" || mode == "cubic",
-              "resize has no mode '", mode, "'");
+  Options options{input.sizes(),  sizes,       scales,  roi,
+                  mode,           coordinates, nearest, cubicA,
+                  excludeOutside, antialias};
+  options.check();
   at::ScalarType type = input.scalar_type();
-  at::ScalarType computed = isNearest                         ? type
+  at::ScalarType computed = options.isNearest()               ? type
                             : at::isReducedFloatingType(type) ? at::kFloat
                             : at::isFloatingType(type)        ? type
                                                               : at::kDouble;
   at::Tensor x = input.to(computed);
-  bool crops = coordinates == "tf_crop_and_resize";
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    Axis a{x.size(axis), sizes[axis], scales[axis], roi[axis],
-           roi[axis + rank]};
-    bool whole = !crops || (a.roiStart == 0 && a.roiEnd == 1);
-    if (a.in == a.out && a.scale == 1 && whole)
+  for (size_t axis = 0; axis < options.rank(); ++axis) {
+    std::optional<Taps> taps = options.taps(axis);
+    if (!taps)
       continue;
-    if (isNearest) {
-      std::vector<int64_t> index(a.out), outside;
-      for (int64_t i = 0; i < a.out; ++i) {
-        double source = sourceOf(coordinates, a, i);
-        if (crops && (source < 0 || source > a.in - 1))
-          outside.push_back(i);
-        index[i] = std::clamp<int64_t>(nearestOf(nearest, source), 0, a.in - 1);
-      }
-      x = x.index_select(axis, indexTensor(index, x.device()));
-      if (!outside.empty())
-        x = x.index_fill(axis, indexTensor(outside, x.device()), extrapolation);
-      continue;
-    }
-    Taps taps = interpolate(a, coordinates, mode == "cubic", cubicA,
-                            excludeOutside, antialias);
-    std::vector<int64_t> shape(rank, 1);
-    shape[axis] = a.out;
     at::Tensor y;
-    for (size_t k = 0; k < taps.index.size(); ++k) {
-      at::Tensor weight = at::tensor(at::ArrayRef<double>(taps.weight[k]),
-                                     at::TensorOptions().dtype(at::kDouble))
-                              .to(x.device(), computed)
-                              .view(shape);
+    for (size_t k = 0; k < taps->index.size(); ++k) {
       at::Tensor part =
-          x.index_select(axis, indexTensor(taps.index[k], x.device()))
-              .mul(weight);
+          x.index_select(axis, indexTensor(taps->index[k], x.device()));
+      at::Tensor weight =
+          weightTensor(*taps, k, axis, options.rank(), x.options());
+      if (weight.defined())
+        part = part.mul(weight);
       y = y.defined() ? y.add(part) : part;
     }
-    if (!taps.outside.empty())
-      y = y.index_fill(axis, indexTensor(taps.outside, x.device()),
+    if (!taps->outside.empty())
+      y = y.index_fill(axis, indexTensor(taps->outside, x.device()),
                        extrapolation);
     x = y;
   }
   return x.to(type);
+}
+
+at::Tensor resize_backward(const at::Tensor &grad, at::IntArrayRef input_sizes,
+                           at::ArrayRef<double> scales,
+                           at::ArrayRef<double> roi, std::string_view mode,
+                           std::string_view coordinates,
+                           std::string_view nearest, double cubicA,
+                           bool excludeOutside, bool antialias) {
+  Options options{input_sizes,    grad.sizes(), scales,  roi,
+                  mode,           coordinates,  nearest, cubicA,
+                  excludeOutside, antialias};
+  options.check();
+  at::ScalarType type = grad.scalar_type();
+  at::Tensor g = at::isReducedFloatingType(type) ? grad.to(at::kFloat) : grad;
+  for (size_t axis = options.rank(); axis-- > 0;) {
+    std::optional<Taps> taps = options.taps(axis);
+    if (!taps)
+      continue;
+    if (!taps->outside.empty())
+      g = g.index_fill(axis, indexTensor(taps->outside, g.device()), 0);
+    std::vector<int64_t> sizes = g.sizes().vec();
+    sizes[axis] = input_sizes[axis];
+    at::Tensor sum = at::zeros(sizes, g.options());
+    for (size_t k = 0; k < taps->index.size(); ++k) {
+      at::Tensor weight =
+          weightTensor(*taps, k, axis, options.rank(), g.options());
+      sum.index_add_(axis, indexTensor(taps->index[k], g.device()),
+                     weight.defined() ? g.mul(weight) : g);
+    }
+    g = sum;
+  }
+  return g.to(type);
 }
 
 } // namespace hethub::ops

@@ -11,12 +11,22 @@
 using namespace hethub;
 using namespace hethub::runtime;
 
+namespace {
+/// A function that runs again and again.
+struct Compiled {
+  const Function *function;
+  CodeBlock code;
+};
+} // namespace
+
 struct Interpreter::Impl {
   std::shared_ptr<const StageProgram> program;
   std::vector<c10::IValue> values;
-  CodeBlock startUp, forward;
+  CodeBlock startUp;
+  std::map<std::string, Compiled> functions;
   std::vector<bool> resident; ///< parameters, constants and start-up results
-                              ///< that forward reads
+                              ///< that a function reads
+  bool isRandom = false;
   at::Device device = at::kCPU;
   torch::jit::Stack stack;
 
@@ -26,6 +36,8 @@ struct Interpreter::Impl {
   }
   void compile(const google::protobuf::RepeatedPtrField<Instruction> &body,
                CodeBlock &block, std::vector<std::string> &problems);
+  std::vector<bool> ownValues(const Compiled &compiled) const;
+  void findResident(std::vector<std::string> &problems);
   void run(const CodeBlock &block, const CallTimer *timer);
   void call(const CodeInstruction &code);
   const c10::IValue &read(int32_t value) const {
@@ -102,6 +114,7 @@ void Interpreter::Impl::compile(
     if (instruction.has_call()) {
       const Call &call = instruction.call();
       compileCall(call, *program, code, problems);
+      isRandom |= code.op && code.op->hasTag(at::Tag::nondeterministic_seeded);
     } else if (instruction.has_branch()) {
       const Branch &branch = instruction.branch();
       code.condition = branch.condition();
@@ -128,13 +141,55 @@ void Interpreter::Impl::compile(
   }
 }
 
+/// What a function defines itself: its inputs and the results of its calls.
+std::vector<bool> Interpreter::Impl::ownValues(const Compiled &compiled) const {
+  std::vector<bool> own(values.size(), false);
+  auto define = [&](auto &&self, const CodeBlock &block) -> void {
+    for (const CodeInstruction &code : block.instructions) {
+      for (int32_t value : code.results)
+        if (value >= 0)
+          own[static_cast<size_t>(value)] = true;
+      if (code.thenBlock) {
+        self(self, *code.thenBlock);
+        self(self, *code.elseBlock);
+      }
+    }
+  };
+  define(define, compiled.code);
+  for (const Port &port : compiled.function->inputs())
+    own[static_cast<size_t>(port.value())] = true;
+  return own;
+}
+
+/// Resident: what a function reads and does not define itself. No function may
+/// define what stays for another one.
+void Interpreter::Impl::findResident(std::vector<std::string> &problems) {
+  resident.assign(values.size(), false);
+  for (const auto &[name, compiled] : functions) {
+    std::vector<bool> reads(values.size(), false), own = ownValues(compiled);
+    collectReads(compiled.code, reads);
+    for (const Port &port : compiled.function->outputs())
+      reads[static_cast<size_t>(port.value())] = true;
+    for (size_t value = 0; value < values.size(); ++value)
+      if (reads[value] && !own[value])
+        resident[value] = true;
+  }
+  for (const auto &[name, compiled] : functions) {
+    std::vector<bool> own = ownValues(compiled);
+    for (size_t value = 0; value < values.size(); ++value)
+      if (own[value] && resident[value])
+        problems.push_back("function " + name + " defines value " +
+                           std::to_string(value) +
+                           ", which another function reads from start-up");
+  }
+}
+
 Interpreter::Interpreter(std::shared_ptr<const StageProgram> shared)
     : impl_(std::make_unique<Impl>()) {
   Impl &impl = *impl_;
   impl.program = std::move(shared);
   const StageProgram &program = *impl.program;
-  const Function *forward = findFunction(program, "forward");
-  if (!forward)
+  if (!findFunction(program, "forward"))
     runtime::fail("program of '", program.model(), "' has no function forward");
   const Function *startUp = findFunction(program, "start_up");
 
@@ -146,59 +201,57 @@ Interpreter::Interpreter(std::shared_ptr<const StageProgram> shared)
     atStart.push_back(constant.value());
   for (int32_t value : atStart)
     impl.growTo(value);
-  for (const Port &port : forward->inputs()) {
-    if (port.value() < 0)
-      problems.push_back("input '" + port.name() + "' has no value");
-    impl.growTo(port.value());
-  }
   if (startUp)
     impl.compile(startUp->body(), impl.startUp, problems);
-  impl.compile(forward->body(), impl.forward, problems);
+  for (const char *name : {"forward", "backward", "weight"}) {
+    const Function *function = findFunction(program, name);
+    if (!function)
+      continue;
+    for (const Port &port : function->inputs()) {
+      if (port.value() < 0)
+        problems.push_back("input '" + port.name() + "' has no value");
+      impl.growTo(port.value());
+    }
+    Compiled &compiled = impl.functions[name];
+    compiled.function = function;
+    impl.compile(function->body(), compiled.code, problems);
+  }
   if (problems.empty()) {
     DefinitionCheck check(std::vector<bool>(impl.values.size(), false),
                           problems);
     for (int32_t value : atStart)
       check.define(value);
     check.block(impl.startUp);
-    for (const Port &port : forward->inputs())
-      check.define(port.value());
-    check.block(impl.forward);
-    for (const Port &port : forward->outputs())
-      check.read(port.value(), "an output");
+    for (const auto &[name, compiled] : impl.functions) {
+      DefinitionCheck inside = check;
+      for (const Port &port : compiled.function->inputs())
+        inside.define(port.value());
+      inside.block(compiled.code);
+      for (const Port &port : compiled.function->outputs())
+        inside.read(port.value(), "an output");
+    }
   }
+  if (problems.empty())
+    impl.findResident(problems);
   if (!problems.empty())
     runtime::fail("stage ", program.stage(), " of '", program.model(),
                   "' can not run:", join(problems));
 
-  // Resident: what forward reads and does not define itself.
-  impl.resident.assign(impl.values.size(), false);
-  collectReads(impl.forward, impl.resident);
-  for (const Port &port : forward->outputs())
-    impl.resident[static_cast<size_t>(port.value())] = true;
-  auto undefine = [&](auto &&self, const CodeBlock &block) -> void {
-    for (const CodeInstruction &code : block.instructions) {
-      for (int32_t value : code.results)
-        if (value >= 0)
-          impl.resident[static_cast<size_t>(value)] = false;
-      if (code.thenBlock) {
-        self(self, *code.thenBlock);
-        self(self, *code.elseBlock);
-      }
-    }
-  };
-  undefine(undefine, impl.forward);
-  for (const Port &port : forward->inputs())
-    impl.resident[static_cast<size_t>(port.value())] = false;
-
   markLastUses(impl.startUp, impl.resident);
-  std::vector<bool> keep = impl.resident;
-  for (const Port &port : forward->outputs())
-    keep[static_cast<size_t>(port.value())] = true;
-  markLastUses(impl.forward, keep);
+  for (auto &[name, compiled] : impl.functions) {
+    std::vector<bool> keep = impl.resident;
+    for (const Port &port : compiled.function->outputs())
+      keep[static_cast<size_t>(port.value())] = true;
+    markLastUses(compiled.code, keep);
+  }
 }
 
 Interpreter::~Interpreter() = default;
 const StageProgram &Interpreter::program() const { return *impl_->program; }
+bool Interpreter::has(const std::string &name) const {
+  return impl_->functions.count(name) != 0;
+}
+bool Interpreter::isRandom() const { return impl_->isRandom; }
 
 void Interpreter::load(WeightsFile &weights) {
   Impl &impl = *impl_;
@@ -303,17 +356,19 @@ void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer) {
   }
 }
 
-Tensors Interpreter::forward(Tensors inputs, const CallTimer *timer) {
+Tensors Interpreter::run(const std::string &name, Tensors inputs,
+                         const CallTimer *timer) {
   Impl &impl = *impl_;
-  const Function &function = *findFunction(*impl.program, "forward");
+  const Compiled &compiled = impl.functions.at(name);
+  const Function &function = *compiled.function;
   if (inputs.size() != static_cast<size_t>(function.inputs_size()))
-    runtime::fail("forward needs ", function.inputs_size(),
+    runtime::fail(name, " needs ", function.inputs_size(),
                   " inputs, got: ", inputs.size());
   for (int i = 0; i < function.inputs_size(); ++i)
     impl.values[static_cast<size_t>(function.inputs(i).value())] =
         std::move(inputs[static_cast<size_t>(i)]);
   inputs.clear();
-  impl.run(impl.forward, timer);
+  impl.run(compiled.code, timer);
   Tensors outputs;
   for (const Port &port : function.outputs())
     outputs.push_back(impl.tensor(port.value()));
@@ -329,8 +384,14 @@ Load hethub::runtime::loaderOf(std::shared_ptr<const StageProgram> program) {
   return [program](WeightsFile &weights) -> Functions {
     auto interpreter = std::make_shared<Interpreter>(program);
     interpreter->load(weights);
-    return {[interpreter](Tensors inputs) {
-      return interpreter->forward(std::move(inputs));
-    }};
+    auto of = [&](const char *name) -> Forward {
+      if (!interpreter->has(name))
+        return {};
+      return [interpreter, name](Tensors inputs) {
+        return interpreter->run(name, std::move(inputs));
+      };
+    };
+    return {of("forward"), of("backward"), of("weight"),
+            interpreter->isRandom()};
   };
 }

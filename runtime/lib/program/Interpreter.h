@@ -27,8 +27,17 @@ public:
   void load(WeightsFile &weights);
 
   /// Runs "forward".
-  Tensors forward(Tensors inputs, const CallTimer *timer = nullptr);
+  Tensors forward(Tensors inputs, const CallTimer *timer = nullptr) {
+    return run("forward", std::move(inputs), timer);
+  }
+  /// Runs the function `name`; functions share parameters, constants and what
+  /// start-up made of them, and nothing else.
+  Tensors run(const std::string &name, Tensors inputs,
+              const CallTimer *timer = nullptr);
 
+  bool has(const std::string &name) const;
+  /// Whether a function draws random numbers.
+  bool isRandom() const;
   const StageProgram &program() const;
 
   struct Impl;

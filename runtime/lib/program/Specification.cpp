@@ -58,12 +58,27 @@ Shape shapeOf(const TensorType &type) {
 PortSpec portOf(const Port &port) {
   try {
     bool channelled = port.channel() >= 0;
-    return {port.name(), scalarTypeOf(port.type().dtype()),
-            shapeOf(port.type()), channelled ? port.channel() : -1,
-            channelled ? -1 : port.index()};
+    return {port.name(),
+            scalarTypeOf(port.type().dtype()),
+            shapeOf(port.type()),
+            channelled ? port.channel() : -1,
+            channelled ? -1 : port.index(),
+            port.has_saved() ? port.saved() : -1,
+            port.gradient_of(),
+            port.update_of(),
+            port.loss()};
   } catch (const Error &error) {
     runtime::fail("'", port.name(), "': ", error.what());
   }
+}
+
+FunctionSpec functionOf(const Function &function) {
+  FunctionSpec spec;
+  for (const Port &port : function.inputs())
+    spec.inputs.push_back(portOf(port));
+  for (const Port &port : function.outputs())
+    spec.outputs.push_back(portOf(port));
+  return spec;
 }
 } // namespace
 
@@ -86,14 +101,26 @@ StageSpec hethub::runtime::specificationOf(const StageProgram &program) {
         {stage.device_type(),
          stage.device_kind().empty() ? "cpu" : stage.device_kind(),
          std::max(1, stage.replicas()), stage.emulated_slowdown(),
-         stage.profiled_forward_s()});
+         stage.profiled_forward_s(), stage.profiled_backward_s(),
+         stage.profiled_weight_s()});
   const Function *forward = findFunction(program, "forward");
   if (!forward)
     runtime::fail("program of '", program.model(), "' has no function forward");
-  for (const Port &port : forward->inputs())
-    spec.inputs.push_back(portOf(port));
-  for (const Port &port : forward->outputs())
-    spec.outputs.push_back(portOf(port));
+  FunctionSpec ports = functionOf(*forward);
+  spec.inputs = std::move(ports.inputs);
+  spec.outputs = std::move(ports.outputs);
+  spec.training = program.training();
+  if (const Function *backward = findFunction(program, "backward"))
+    spec.backward = functionOf(*backward);
+  if (const Function *weight = findFunction(program, "weight"))
+    spec.weight = functionOf(*weight);
+  for (const Parameter &parameter : program.parameters())
+    if (parameter.gradient_stages_size() > 0)
+      spec.trained.push_back({parameter.name(),
+                              scalarTypeOf(parameter.type().dtype()),
+                              shapeOf(parameter.type()),
+                              {parameter.gradient_stages().begin(),
+                               parameter.gradient_stages().end()}});
   for (const Channel &channel : program.channels())
     spec.channels.push_back(
         {channel.id(), channel.name(), channel.from_stage(), channel.to_stage(),

@@ -1,40 +1,37 @@
 // The options in one table: name, what it takes, where it goes, help.
-#include "hethub/runtime/Options.h"
+#include "OptionTable.h"
 #include "hethub/runtime/Error.h"
 
 #include <charconv>
-#include <functional>
 
 using namespace hethub::runtime;
 
-namespace {
-double number(const std::string &option, const std::string &value,
-              double lowest) {
+double hethub::runtime::numberOf(const char *option, const std::string &text,
+                                 double lowest) {
   double result = 0;
   auto [end, error] =
-      std::from_chars(value.data(), value.data() + value.size(), result);
-  if (error != std::errc() || end != value.data() + value.size() ||
+      std::from_chars(text.data(), text.data() + text.size(), result);
+  if (error != std::errc() || end != text.data() + text.size() ||
       !(result >= lowest) || result > 1e9)
-    fail(option, " must be a number of at least ", lowest, ", got: ", value);
+    fail(option, " must be a number of at least ", lowest, ", got: ", text);
   return result;
 }
 
-int whole(const std::string &option, const std::string &value) {
-  double result = number(option, value, 1);
-  if (result != static_cast<int>(result))
-    fail(option, " must be a whole number, got: ", value);
-  return static_cast<int>(result);
+int64_t hethub::runtime::wholeOf(const char *option, const std::string &text,
+                                 int64_t lowest) {
+  double result = numberOf(option, text, static_cast<double>(lowest));
+  if (result != static_cast<double>(static_cast<int64_t>(result)))
+    fail(option, " must be a whole number, got: ", text);
+  return static_cast<int64_t>(result);
 }
 
-struct Row {
-  const char *name;
-  const char *takes; ///< null: a flag
-  const char *help;
-  std::function<void(RunOptions &, const std::string &)> set;
-};
+namespace {
+int whole(const char *option, const std::string &text) {
+  return static_cast<int>(wholeOf(option, text, 1));
+}
 
-const std::vector<Row> &table() {
-  static const std::vector<Row> rows = {
+const std::vector<OptionRow> &table() {
+  static const std::vector<OptionRow> rows = {
       {"--inputs", "FILE.npz", "model inputs, keys are the ONNX names",
        [](RunOptions &o, const std::string &v) { o.inputs = v; }},
       {"--outputs", "FILE.npz", "where model outputs go",
@@ -62,7 +59,7 @@ const std::vector<Row> &table() {
       {"--timeout", "SECONDS",
        "longest wait for a message or for another rank (default 300)",
        [](RunOptions &o, const std::string &v) {
-         o.timeoutS = number("--timeout", v, 0.5);
+         o.timeoutS = numberOf("--timeout", v, 0.5);
        }},
       {"--ahead", "N", "receives posted ahead on each channel (default 4)",
        [](RunOptions &o, const std::string &v) {
@@ -82,6 +79,25 @@ const std::vector<Row> &table() {
   };
   return rows;
 }
+
+const OptionRow *findRow(const std::vector<OptionRow> &rows,
+                         const std::string &name) {
+  for (const OptionRow &row : rows)
+    if (name == row.name)
+      return &row;
+  return nullptr;
+}
+
+std::string helpOf(const std::vector<OptionRow> &rows) {
+  std::string text;
+  for (const OptionRow &row : rows) {
+    std::string left = std::string("  ") + row.name +
+                       (row.takes ? std::string(" ") + row.takes : "");
+    left.resize(std::max<size_t>(left.size() + 2, 26), ' ');
+    text += left + row.help + "\n";
+  }
+  return text;
+}
 } // namespace
 
 RunOptions
@@ -97,10 +113,9 @@ hethub::runtime::takeRunOptions(std::vector<std::string> &arguments) {
       value = name.substr(equals + 1);
       name.resize(equals);
     }
-    const Row *found = nullptr;
-    for (const Row &row : table())
-      if (name == row.name)
-        found = &row;
+    const OptionRow *found = findRow(table(), name);
+    if (!found && (found = findRow(trainOptionRows(), name)))
+      options.train.given = true;
     if (!found) {
       rest.push_back(arguments[i]);
       continue;
@@ -119,12 +134,6 @@ hethub::runtime::takeRunOptions(std::vector<std::string> &arguments) {
 }
 
 std::string hethub::runtime::runOptionsHelp() {
-  std::string text;
-  for (const Row &row : table()) {
-    std::string left = std::string("  ") + row.name +
-                       (row.takes ? std::string(" ") + row.takes : "");
-    left.resize(std::max<size_t>(left.size() + 2, 26), ' ');
-    text += left + row.help + "\n";
-  }
-  return text;
+  return helpOf(table()) + "\noptions of training programs:\n" +
+         helpOf(trainOptionRows());
 }

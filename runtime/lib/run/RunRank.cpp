@@ -6,6 +6,7 @@
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Weights.h"
 #include "run/Inputs.h"
+#include "run/TrainRank.h"
 
 #include <c10/core/InferenceMode.h>
 
@@ -28,51 +29,65 @@ int localRank() {
   return 0;
 }
 
-at::Device deviceOf(const std::string &kind) {
+} // namespace
+
+at::Device hethub::runtime::deviceOfRank(const StageSpec &spec, int rank) {
+  const std::string &kind =
+      spec.stages[static_cast<size_t>(placeOf(spec, rank).stage)].kind;
   return kind == "cpu" ? at::Device(at::kCPU)
                        : deviceBackend(kind).device(localRank());
 }
-} // namespace
+
+Exchange hethub::runtime::exchangeOf(const Connection &connection) {
+  return {[store = connection.store](const std::string &key,
+                                     const std::string &value) {
+            store->set(key, value);
+          },
+          [store = connection.store](const std::string &key) {
+            return store->get_to_str(key);
+          }};
+}
 
 RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
                                   int rank, const RunOptions &options,
                                   const std::string &weightsPath,
                                   const Connection &connection,
                                   Outputs &outputs, Trace *trace) {
+  if (spec.training)
+    return trainRank(spec, load, rank, options, weightsPath, connection, trace);
+  if (options.train.given)
+    fail("the program of '", spec.model,
+         "' does not train: compile the model with --train");
   // A property of the thread.
   c10::InferenceMode inference;
   applyComputeSettings(options.threads);
 
   Place place = placeOf(spec, rank);
   RunStats stats;
-  at::Device device =
-      deviceOf(spec.stages[static_cast<size_t>(place.stage)].kind);
+  at::Device device = deviceOfRank(spec, rank);
   InputFeed inputs(spec, options.inputs, options.microbatches, device);
   std::vector<Step> steps = expandSchedule(
       spec, place.replica, options.microbatches, options.repeats);
 
   auto begin = Clock::now();
-  WeightsFile weights(weightsPath, device);
-  Forward forward = load(weights).forward;
-  stats.weightsBytes = weights.totalBytes();
+  Forward forward;
+  {
+    // Goes with what only start-up has read.
+    WeightsFile weights(weightsPath, device);
+    forward = load(weights).forward;
+    stats.weightsBytes = weights.totalBytes();
+  }
   stats.loadS = secondsBetween(begin, Clock::now());
 
-  Exchange exchange;
   if (connection.store) {
     agree(*connection.store, spec, rank, options.microbatches, options.repeats,
           steps);
-    exchange.set = [&](const std::string &key, const std::string &value) {
-      connection.store->set(key, value);
-    };
-    exchange.get = [&](const std::string &key) {
-      return connection.store->get_to_str(key);
-    };
     connection.barrier("first microbatch");
   }
   std::unique_ptr<ChannelComms> comms;
   if (connection.host)
     comms = std::make_unique<ChannelComms>(spec, *connection.host, device,
-                                           exchange);
+                                           exchangeOf(connection));
   Executor executor(
       spec, rank,
       [&](const ChannelSpec &channel, int peer) -> Comm & {

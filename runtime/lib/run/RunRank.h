@@ -16,10 +16,16 @@ struct Connection {
   std::function<void(const std::string &place)> barrier;
 };
 
-/// Checks, loads, agrees and runs. `trace` may be null.
+/// Checks, loads, agrees and runs, or trains. `trace` may be null.
 RunStats runRank(const StageSpec &spec, const Load &load, int rank,
                  const RunOptions &options, const std::string &weightsPath,
                  const Connection &connection, Outputs &outputs, Trace *trace);
+
+/// Where the rank computes; throws Error where this machine has no such device.
+at::Device deviceOfRank(const StageSpec &spec, int rank);
+
+/// Through the store of a connection that has one.
+Exchange exchangeOf(const Connection &connection);
 
 /// "rank 1 (stage 1 on old)"
 std::string rankName(const StageSpec &spec, int rank);

@@ -171,6 +171,13 @@ int hethub::runtime::runProcess(
     message =
         me + " stopped: " +
         (known ? *known : control->reportFailure(error.peer, error.what()));
+  } catch (const GroupError &error) {
+    // Who is to blame, its neighbours or its missing beats tell.
+    std::optional<std::string> known =
+        control->knownFailure(control->patienceS());
+    message = me + " stopped: " +
+              (known ? *known
+                     : control->reportFailure(launch.rank, messageOf(error)));
   } catch (const std::exception &error) {
     std::string reason = messageOf(error);
     std::optional<std::string> known =

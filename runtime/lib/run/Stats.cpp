@@ -30,9 +30,11 @@ std::string hethub::runtime::statsLine(const StageSpec &spec, int rank,
                                        const RunStats &stats) {
   Place place = placeOf(spec, rank);
   const DeviceSpec &device = spec.stages[static_cast<size_t>(place.stage)];
+  int microbatches = spec.training ? spec.microbatches : options.microbatches;
+  int64_t repeats = spec.training ? stats.steps : options.repeats;
   double samples =
       static_cast<double>(std::max<int64_t>(1, spec.microbatchAxisSize)) *
-      options.microbatches;
+      microbatches;
   std::vector<double> computes = stats.computeS;
   std::sort(computes.begin(), computes.end());
   nlohmann::json line = {
@@ -41,8 +43,8 @@ std::string hethub::runtime::statsLine(const StageSpec &spec, int rank,
       {"replica", place.replica},
       {"device_type", device.type},
       {"device_kind", device.kind},
-      {"microbatches", options.microbatches},
-      {"repeats", options.repeats},
+      {"microbatches", microbatches},
+      {"repeats", repeats},
       {"threads", options.threads},
       {"samples", samples},
       {"load_s", stats.loadS},
@@ -63,11 +65,12 @@ std::string hethub::runtime::statsLine(const StageSpec &spec, int rank,
       {"max_rss_bytes", maxResidentBytes()},
       {"emulated", stats.emulated},
       {"samples_per_s",
-       stats.wallS > 0 ? samples * options.repeats / stats.wallS : 0.0}};
+       stats.wallS > 0 ? samples * static_cast<double>(repeats) / stats.wallS
+                       : 0.0}};
   // Without the first repeat, in which the pipeline fills and caches are cold.
   if (stats.repeatEndS.size() > 1)
     line["steady_samples_per_s"] =
-        samples * (options.repeats - 1) /
+        samples * static_cast<double>(stats.repeatEndS.size() - 1) /
         (stats.repeatEndS.back() - stats.repeatEndS.front());
   if (stats.emulated) {
     line["busy_shares"] = busyShares(spec);

@@ -27,7 +27,7 @@ std::string label(const ChannelSpec &channel) {
 }
 } // namespace
 
-int64_t SendEnd::send(const at::Tensor &value, int microbatch) {
+int64_t SendEnd::send(const at::Tensor &value, int64_t microbatch) {
   if (value.scalar_type() != channel_.dtype ||
       !shapeFits(value.sizes(), channel_.shape))
     fail(label(channel_), " carries ", typeName(channel_.dtype, channel_.shape),
@@ -72,11 +72,9 @@ void SendEnd::finish() {
 }
 
 ReceiveEnd::ReceiveEnd(Comm &comm, const ChannelSpec &channel, int peer,
-                       int depth, at::Device device,
-                       std::vector<int> microbatches)
+                       int depth, at::Device device)
     : comm_(comm), channel_(channel), peer_(peer),
       depth_(static_cast<size_t>(depth)), device_(device),
-      microbatches_(std::move(microbatches)),
       isStatic_(std::all_of(channel.shape.begin(), channel.shape.end(),
                             [](int64_t size) { return size >= 0; })),
       hasHeader_(comm.receivesAhead()) {
@@ -103,7 +101,7 @@ at::Tensor ReceiveEnd::buffer() {
 }
 
 void ReceiveEnd::postAhead() {
-  while (posted_.size() < depth_ && next_ < microbatches_.size()) {
+  while (posted_.size() < depth_ && !expected_.empty()) {
     Message message;
     if (hasHeader_) {
       message.header = newHeader();
@@ -117,11 +115,11 @@ void ReceiveEnd::postAhead() {
             comm_.receive(message.value, peer_, valueTag(channel_));
     }
     posted_.push_back(std::move(message));
-    ++next_;
+    expected_.pop_front();
   }
 }
 
-void ReceiveEnd::checkHeader(const at::Tensor &header, int microbatch,
+void ReceiveEnd::checkHeader(const at::Tensor &header, int64_t microbatch,
                              std::vector<int64_t> &shape) const {
   const int64_t *words = header.const_data_ptr<int64_t>();
   if (words[0] != channel_.id || words[1] != microbatch || words[3] < 0 ||
@@ -135,8 +133,10 @@ void ReceiveEnd::checkHeader(const at::Tensor &header, int microbatch,
          ", got: ", typeName(channel_.dtype, shape));
 }
 
-at::Tensor ReceiveEnd::take(int microbatch) {
+at::Tensor ReceiveEnd::take(int64_t microbatch) {
   postAhead();
+  if (posted_.empty())
+    fail(label(channel_), " expects no message of microbatch ", microbatch);
   Message message = std::move(posted_.front());
   posted_.pop_front();
   std::vector<int64_t> shape = channel_.shape;

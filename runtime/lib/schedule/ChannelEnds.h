@@ -17,7 +17,7 @@ public:
 
   /// Starts to send and returns. Waits only for messages that are `depth`
   /// older. Returns the bytes sent.
-  int64_t send(const at::Tensor &value, int microbatch);
+  int64_t send(const at::Tensor &value, int64_t microbatch);
   /// Waits for all that is under way.
   void finish();
 
@@ -37,15 +37,16 @@ private:
 
 class ReceiveEnd {
 public:
-  /// `microbatches` in the order in which their messages come.
   ReceiveEnd(Comm &comm, const ChannelSpec &channel, int peer, int depth,
-             at::Device device, std::vector<int> microbatches);
+             at::Device device);
 
+  /// The message of `microbatch` will come, after all that are expected.
+  void expect(int64_t microbatch) { expected_.push_back(microbatch); }
   /// Posts receives until `depth` are waiting.
   void postAhead();
   /// The message of `microbatch`, which must be the next one; waits for it, and
   /// where the channel is emulated until the moment of its delivery.
-  at::Tensor take(int microbatch);
+  at::Tensor take(int64_t microbatch);
 
 private:
   struct Message {
@@ -53,7 +54,7 @@ private:
     WorkPtr headerWork, valueWork;
   };
   at::Tensor buffer();
-  void checkHeader(const at::Tensor &header, int microbatch,
+  void checkHeader(const at::Tensor &header, int64_t microbatch,
                    std::vector<int64_t> &shape) const;
 
   Comm &comm_;
@@ -61,8 +62,7 @@ private:
   int peer_;
   size_t depth_;
   at::Device device_;
-  std::vector<int> microbatches_;
-  size_t next_ = 0; ///< into microbatches_: the next one to post
+  std::deque<int64_t> expected_; ///< not posted yet
   std::deque<Message> posted_;
   std::vector<at::Tensor> pool_;
   bool isStatic_;

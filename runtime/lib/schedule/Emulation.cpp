@@ -27,10 +27,12 @@ void hethub::runtime::sleepUntilDelivery(const ChannelSpec &channel,
         sentAtNs + static_cast<int64_t>(delayS * 1e9))));
 }
 
-double hethub::runtime::emulatedForwardS(const DeviceSpec &device,
-                                         double measuredS) {
-  return device.emulatedSlowdown *
-         (device.profiledForwardS > 0 ? device.profiledForwardS : measuredS);
+double hethub::runtime::emulatedS(const DeviceSpec &device, Action action,
+                                  double measuredS) {
+  double profiledS = action == Action::Backward ? device.profiledBackwardS
+                     : action == Action::Weight ? device.profiledWeightS
+                                                : device.profiledForwardS;
+  return device.emulatedSlowdown * (profiledS > 0 ? profiledS : measuredS);
 }
 
 bool hethub::runtime::sleepOut(Clock::time_point begin, double targetS) {

@@ -14,9 +14,9 @@ int64_t nanosecondsNow();
 void sleepUntilDelivery(const ChannelSpec &channel, int64_t sentAtNs,
                         int64_t bytes);
 
-/// Seconds that a forward of `device` lasts when it is emulated; `measured`
-/// stands in for a missing profile.
-double emulatedForwardS(const DeviceSpec &device, double measuredS);
+/// Seconds that a forward, backward or weight of `device` lasts when it is
+/// emulated; `measuredS` stands in for a missing profile.
+double emulatedS(const DeviceSpec &device, Action action, double measuredS);
 
 /// Sleeps until `targetS` after `begin`; false when that moment has passed: the
 /// compute overran its emulated time.

@@ -1,5 +1,6 @@
 // Ranks, and the schedule rows of one stage unrolled for one replica and a
 // number of microbatches.
+#include "TrainingTable.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Executor.h"
 
@@ -28,21 +29,22 @@ Place hethub::runtime::placeOf(const StageSpec &spec, int rank) {
   return place;
 }
 
-namespace {
-const ChannelSpec *findChannel(const StageSpec &spec, int id) {
+const ChannelSpec *hethub::runtime::findChannel(const StageSpec &spec, int id) {
   for (const ChannelSpec &channel : spec.channels)
     if (channel.id == id)
       return &channel;
   return nullptr;
 }
 
-const char *nameOf(Action action) {
+const char *hethub::runtime::nameOf(Action action) {
   static constexpr const char *names[] = {
       "none",     "receive", "forward",    "send",
       "backward", "weight",  "all-reduce", "optimizer step"};
-  return names[static_cast<size_t>(action)];
+  auto index = static_cast<size_t>(action);
+  return index < std::size(names) ? names[index] : "unknown";
 }
 
+namespace {
 /// Every channel of a port must be described, and each row must find what it
 /// needs.
 void checkRows(const StageSpec &spec,
@@ -66,26 +68,11 @@ void checkRows(const StageSpec &spec,
   if (!computed)
     fail("schedule of stage ", spec.stage, " never computes");
 }
-} // namespace
-
-void hethub::runtime::checkSpec(const StageSpec &spec) {
-  int stages = static_cast<int>(spec.stages.size());
-  if (spec.stage < 0 || spec.stage >= stages)
-    fail("stage must be one of ", stages, ", got: ", spec.stage);
-  for (const DeviceSpec &device : spec.stages)
-    if (device.replicas < 1)
-      fail("replicas must be at least 1, got: ", device.replicas);
-  for (const ChannelSpec &channel : spec.channels) {
-    if (channel.fromStage < 0 || channel.fromStage >= stages ||
-        channel.toStage < 0 || channel.toStage >= stages)
-      fail("channel ", channel.id, " '", channel.name,
-           "' leads to a stage that the plan does not have");
-    if ((channel.fromStage == spec.stage) == (channel.toStage == spec.stage))
-      fail("channel ", channel.id, " '", channel.name, "' must have stage ",
-           spec.stage, " at exactly one end");
-  }
+/// Rows that receive, run forward and send.
+void checkInference(const StageSpec &spec) {
   auto checkPort = [&](const PortSpec &port, bool isInput) {
-    if ((port.channel >= 0) == (port.index >= 0))
+    if ((port.channel >= 0) == (port.index >= 0) || port.saved >= 0 ||
+        !port.gradientOf.empty() || !port.updateOf.empty())
       fail("port '", port.name, "' must have either a channel or an index");
     if (port.channel < 0)
       return;
@@ -123,7 +110,7 @@ void hethub::runtime::checkSpec(const StageSpec &spec) {
     case Action::Forward:
       break;
     default:
-      fail("this runtime runs inference schedules, got a row with action: ",
+      fail("an inference schedule has no row with action: ",
            nameOf(row.action));
     }
     if (spec.perMicrobatch || (row.microbatch == spec.rows[0].microbatch &&
@@ -131,6 +118,31 @@ void hethub::runtime::checkSpec(const StageSpec &spec) {
       rows.push_back(&row);
   }
   checkRows(spec, rows);
+}
+} // namespace
+
+void hethub::runtime::checkSpec(const StageSpec &spec) {
+  int stages = static_cast<int>(spec.stages.size());
+  if (spec.stage < 0 || spec.stage >= stages)
+    fail("stage must be one of ", stages, ", got: ", spec.stage);
+  for (const DeviceSpec &device : spec.stages)
+    if (device.replicas < 1)
+      fail("replicas must be at least 1, got: ", device.replicas);
+  for (const ChannelSpec &channel : spec.channels) {
+    if (channel.fromStage < 0 || channel.fromStage >= stages ||
+        channel.toStage < 0 || channel.toStage >= stages)
+      fail("channel ", channel.id, " '", channel.name,
+           "' leads to a stage that the plan does not have");
+    if ((channel.fromStage == spec.stage) == (channel.toStage == spec.stage))
+      fail("channel ", channel.id, " '", channel.name, "' must have stage ",
+           spec.stage, " at exactly one end");
+  }
+  if (spec.microbatches < 1)
+    fail("microbatches must be at least 1, got: ", spec.microbatches);
+  if (spec.training)
+    checkTraining(spec);
+  else
+    checkInference(spec);
 }
 
 std::vector<Step> hethub::runtime::expandSchedule(const StageSpec &spec,

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "hethub/runtime/Executor.h"
+#include "hethub/runtime/TrainOptions.h"
 #include "hethub/runtime/TrainState.h"
 
 #include <functional>
@@ -61,13 +62,6 @@ private:
   const StageSpec &spec_;
   int rank_;
   SumOverRanks sum_;
-};
-
-struct CheckpointOptions {
-  std::string folder;  ///< empty: no checkpoints
-  int64_t every = 100; ///< steps between two; the last step has one in any case
-  int kept = 3;        ///< 0: all
-  bool resume = false;
 };
 
 /// What the training loop calls; empty functions without a folder. `spec` must

@@ -59,6 +59,7 @@ struct WeightsFile::Impl {
     std::shared_ptr<Mapping> mapping;
   };
   std::map<std::string, File> files;
+  std::unordered_map<std::string, at::Tensor> handedOut;
   int64_t totalBytes = 0;
 
   void add(WeightEntry entry) {
@@ -124,15 +125,18 @@ at::Tensor WeightsFile::get(const std::string &name, at::ScalarType dtype,
   if (entry.dtype != dtype || at::IntArrayRef(entry.shape) != shape)
     fail("parameter '", name, "' must be ", typeName(dtype, shape), ", got ",
          typeName(entry.dtype, entry.shape), " in ", impl_->path);
+  // One tensor a name: training changes in place what the functions read.
+  at::Tensor &tensor = impl_->handedOut[name];
+  if (tensor.defined())
+    return tensor;
   at::TensorOptions options = at::TensorOptions().dtype(dtype);
   if (entry.length == 0)
-    return at::empty(shape, options.device(device_));
+    return tensor = at::empty(shape, options.device(device_));
 
   Impl::File &file = impl_->files.at(entry.file);
   if (!file.mapping)
     file.mapping = std::make_shared<Mapping>(entry.file, file.begin, file.end);
   char *data = file.mapping->at(entry.offset);
-  at::Tensor tensor;
   if (reinterpret_cast<uintptr_t>(data) % c10::elementSize(dtype) == 0) {
     tensor = at::from_blob(
         data, shape, [mapping = file.mapping](void *) {}, options);
@@ -141,5 +145,5 @@ at::Tensor WeightsFile::get(const std::string &name, at::ScalarType dtype,
     file.mapping->copyAndRelease(tensor.mutable_data_ptr(), entry.offset,
                                  entry.length);
   }
-  return tensor.to(device_);
+  return tensor = tensor.to(device_);
 }

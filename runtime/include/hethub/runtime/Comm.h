@@ -49,6 +49,13 @@ public:
   /// holding up later operations.
   virtual bool receivesAhead() const { return true; }
 
+  /// A communicator for the collectives of `ranks` alone: in ascending order,
+  /// this rank among them. All of them must call it, and in the same order
+  /// where they share several groups.
+  virtual std::unique_ptr<Comm> group(const std::vector<int> &ranks);
+
+  /// The same bits on all ranks, and in every run. All ranks start the sums of
+  /// one communicator in the same order, and wait for them in that order.
   virtual WorkPtr allReduceSum(at::Tensor &tensor) = 0;
   virtual WorkPtr broadcast(at::Tensor &tensor, int root) = 0;
   virtual void barrier() = 0;

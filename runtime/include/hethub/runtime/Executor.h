@@ -48,8 +48,9 @@ struct RunStats {
   std::vector<double> repeatEndS;   ///< end of each repeat's last step, counted
                                     ///< from the first step
   std::vector<double>
-      repeatBusyS; ///< in forward, emulated sleep included, per repeat
-  std::vector<double> computeS;       ///< each forward without emulated sleep
+      repeatBusyS; ///< in functions, emulated sleep included, per repeat
+  std::vector<double> computeS;       ///< each function without emulated sleep
+  int64_t steps = 0;                  ///< of training; a repeat is a step then
   double waitS = 0;                   ///< for messages
   double sendS = 0;                   ///< in handing messages over
   int64_t computes = 0, overruns = 0; ///< overruns: computes that lasted longer

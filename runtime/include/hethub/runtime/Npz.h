@@ -25,6 +25,15 @@ struct ArrayHeader {
 /// Parses the header of .npy data. Throws Error with `name` in it.
 ArrayHeader parseNpyHeader(std::string_view data, const std::string &name);
 
+/// The elements of an array in C order, where they lie in memory: at any
+/// address, also one that is not aligned to its elements.
+struct ArrayView {
+  at::ScalarType dtype;
+  std::vector<int64_t> shape;
+  const char *data = nullptr;
+  std::shared_ptr<const void> owner; ///< of the memory
+};
+
 class NpzReader {
 public:
   explicit NpzReader(const std::string &path);
@@ -34,6 +43,9 @@ public:
   bool has(const std::string &name) const;
   /// The whole array, in C order. Throws Error that names the array.
   at::Tensor read(const std::string &name) const;
+  /// The same without reading it: a view of the file where the array is stored
+  /// as it is (whose checksum is not verified then), else of a copy.
+  ArrayView view(const std::string &name) const;
 
 private:
   struct Impl;

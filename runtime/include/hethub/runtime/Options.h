@@ -1,6 +1,8 @@
 // Command-line options that hh-run and emitted stage programs share.
 #pragma once
 
+#include "hethub/runtime/TrainOptions.h"
+
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct RunOptions {
   double timeoutS = 300;   ///< longest wait for a message or a rank
   bool positional = false; ///< outputs are called out0, out1, ... instead of by
                            ///< the model's names
+  TrainOptions train;      ///< of training programs
 };
 
 /// Reads the options above out of `arguments` and leaves the others in place.

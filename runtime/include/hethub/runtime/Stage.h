@@ -58,10 +58,10 @@ struct PortSpec {
   int channel = -1;
   int index = -1;
   // Training programs (docs/Training.md).
-  int saved = -1;         ///< slot that is kept from one function to the next
-  std::string gradientOf; ///< output: gradient of this parameter
-  std::string updateOf;   ///< output: new value of this parameter
-  bool isLoss = false;    ///< output: the loss of one microbatch
+  int saved = -1;           ///< slot that is kept from one function to the next
+  std::string gradientOf{}; ///< output: gradient of this parameter
+  std::string updateOf{};   ///< output: new value of this parameter
+  bool isLoss = false;      ///< output: the loss of one microbatch
 };
 
 /// Ports of one function.
@@ -142,7 +142,8 @@ using Forward = std::function<Tensors(Tensors inputs)>;
 /// none. All three read the tensors that WeightsFile::get gave, which training
 /// changes in place.
 struct Functions {
-  Forward forward, backward, weight;
+  Forward forward{}, backward{}, weight{};
+  bool isRandom = true; ///< may draw random numbers
 };
 
 /// Reads the weights, runs the start-up computations on them and returns the

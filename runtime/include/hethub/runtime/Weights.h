@@ -32,8 +32,9 @@ public:
   WeightsFile(const WeightsFile &) = delete;
   WeightsFile &operator=(const WeightsFile &) = delete;
 
-  /// The parameter `name` on the stage's device. Throws Error when it is
-  /// missing or of another dtype or shape.
+  /// The parameter `name` on the stage's device; the same tensor each time, so
+  /// that training may change it in place. Throws Error when it is missing or
+  /// of another dtype or shape.
   at::Tensor get(const std::string &name, at::ScalarType dtype,
                  at::IntArrayRef shape);
 

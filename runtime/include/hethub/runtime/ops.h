@@ -37,6 +37,14 @@ at::Tensor resize(const at::Tensor &x, at::IntArrayRef sizes,
                   std::string_view nearest, double cubic_a,
                   bool exclude_outside, bool antialias, double extrapolation);
 
+/// The gradient of resize for its input, which has shape `input_sizes`.
+at::Tensor resize_backward(const at::Tensor &grad, at::IntArrayRef input_sizes,
+                           at::ArrayRef<double> scales,
+                           at::ArrayRef<double> roi, std::string_view mode,
+                           std::string_view coordinates,
+                           std::string_view nearest, double cubic_a,
+                           bool exclude_outside, bool antialias);
+
 /// Recurrent networks as ONNX defines them. x [T, N, I], w [D, G*H, I], r [D,
 /// G*H, H], b [D, 2*G*H], lengths [N], h and c [D, N, H], p [D, 3*H]. Give Y
 /// [T, D, N, H], Y_h [D, N, H] and, for lstm, Y_c [D, N, H]. `activations` are

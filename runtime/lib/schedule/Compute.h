@@ -1,0 +1,30 @@
+// One call of a stage's function, with its emulated time, its checks and its
+// record.
+#pragma once
+
+#include "Messages.h"
+#include "TrainingTable.h"
+
+namespace hethub::runtime {
+
+class Compute {
+public:
+  Compute(const StageSpec &spec, int rank, at::Device device,
+          Recorder &recorder);
+
+  /// Runs `function`, waits for the device and until the emulated time is over.
+  /// `busyS` grows by what that took. Throws Error where an output is not what
+  /// its port says.
+  Tensors run(Action action, const Forward &function, Tensors inputs,
+              int64_t microbatch, double &busyS);
+
+  void synchronize() const;
+
+private:
+  const StageSpec &spec_;
+  const DeviceSpec &deviceSpec_;
+  at::Device device_;
+  Recorder &recorder_;
+};
+
+} // namespace hethub::runtime

@@ -1,0 +1,117 @@
+// A value waits in a slot, for a message or for its function, and leaves with
+// its last reader.
+#include "Step.h"
+#include "SampleOrder.h"
+
+#include <ATen/Context.h>
+
+#include <mutex>
+
+using namespace hethub::runtime;
+
+TrainingStep::TrainingStep(const StageSpec &spec, int rank,
+                           const std::vector<Step> &steps, Functions functions,
+                           Messages &messages, Compute &compute,
+                           Gradients &gradients, Updates &updates,
+                           at::Device device, Recorder &recorder)
+    : spec_(spec), steps_(steps), functions_(std::move(functions)),
+      messages_(messages), compute_(compute), gradients_(gradients),
+      updates_(updates), device_(device), recorder_(recorder) {
+  for (Action action : {Action::Backward, Action::Weight})
+    for (const PortSpec &port : *portsOf(spec, action).inputs)
+      if (port.saved >= 0)
+        lastReader_[port.saved] = action;
+}
+
+Tensors TrainingStep::inputsOf(const Step &row, const Feed &feed) {
+  Tensors inputs;
+  for (const PortSpec &port : *portsOf(spec_, row.action).inputs)
+    if (port.channel >= 0)
+      inputs.push_back(received_.take(port.channel, row.microbatch));
+    else if (port.saved < 0)
+      inputs.push_back(feed(port, row.microbatch));
+    else if (lastReader_.at(port.saved) == row.action)
+      inputs.push_back(slots_.take(port.saved, row.microbatch));
+    else
+      inputs.push_back(slots_.get(port.saved, row.microbatch));
+  return inputs;
+}
+
+void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
+                           const Feed &feed, Losses &losses, double &busyS) {
+  const Forward &function = row.action == Action::Forward ? functions_.forward
+                            : row.action == Action::Backward
+                                ? functions_.backward
+                                : functions_.weight;
+  Tensors inputs = inputsOf(row, feed), outputs;
+  int64_t microbatch = step * spec_.microbatches + row.microbatch;
+  if (functions_.isRandom) {
+    // LibTorch has one generator a process: ranks that are threads take turns.
+    static std::mutex turn;
+    std::lock_guard lock(turn);
+    at::Generator generator = at::globalContext().defaultGenerator(device_);
+    {
+      std::lock_guard inside(generator.mutex());
+      generator.set_current_seed(
+          mixSeed({seed, static_cast<uint64_t>(step),
+                   static_cast<uint64_t>(spec_.stage),
+                   static_cast<uint64_t>(row.microbatch)}));
+    }
+    outputs = compute_.run(row.action, function, std::move(inputs), microbatch,
+                           busyS);
+  } else {
+    outputs = compute_.run(row.action, function, std::move(inputs), microbatch,
+                           busyS);
+  }
+  const std::vector<PortSpec> &ports = *portsOf(spec_, row.action).outputs;
+  if (row.action == Action::Forward)
+    updates_.take(outputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (ports[i].channel >= 0)
+      toSend_.put(ports[i].channel, row.microbatch, std::move(outputs[i]));
+    else if (ports[i].saved >= 0)
+      slots_.put(ports[i].saved, row.microbatch, std::move(outputs[i]));
+    else if (ports[i].isLoss)
+      losses[row.microbatch] = std::move(outputs[i]);
+  }
+  gradients_.take(row.action, outputs);
+}
+
+void TrainingStep::run(int64_t step, uint64_t seed, const Feed &feed,
+                       const std::function<void()> &optimize, Losses &losses,
+                       double &busyS) {
+  int64_t first = step * spec_.microbatches;
+  messages_.expect(steps_, first);
+  bool averaged = false;
+  for (const Step &row : steps_) {
+    auto begin = Clock::now();
+    switch (row.action) {
+    case Action::Receive:
+      received_.put(row.channel, row.microbatch, messages_.receive(row, first));
+      continue;
+    case Action::Send:
+      messages_.send(row, first, toSend_.take(row.channel, row.microbatch));
+      continue;
+    case Action::AllReduce:
+      gradients_.finish();
+      updates_.average();
+      averaged = true;
+      break;
+    case Action::OptimizerStep:
+      if (!averaged)
+        updates_.average();
+      optimize();
+      compute_.synchronize();
+      break;
+    default:
+      if (hasFunction(spec_, row.action)) {
+        compute(row, step, seed, feed, losses, busyS);
+        continue;
+      }
+    }
+    if (recorder_.trace)
+      recorder_.trace->add({Trace::Compute, nameOf(row.action), begin,
+                            Clock::now(), static_cast<int>(first)});
+  }
+  messages_.finish();
+}
