@@ -15,6 +15,7 @@
 
 #include "SplitPrograms.h"
 
+#include "Simplify.h"
 #include "Views.h"
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
 #include "hethub/Support/EraseDead.h"
@@ -88,8 +89,9 @@ private:
   bool splitWeight;
   OpBuilder builder;
   bool recompute;
-  SmallVector<Part, 2> parts;  ///< B, then W where there is one
-  llvm::DenseSet<Value> saved; ///< of the forward program
+  SmallVector<Part, 2> parts;         ///< B, then W where there is one
+  llvm::DenseSet<Value> ofParameters; ///< of parameters alone
+  llvm::DenseSet<Value> saved;        ///< that have a slot
   llvm::MapVector<Value, unsigned> slots;
 };
 
@@ -157,7 +159,7 @@ Value Splitter::source(Value value) {
 
 /// True for values that are saved, or looks at such.
 bool Splitter::isThere(Value value) {
-  if (saved.contains(source(value)) || dependsOnParametersAlone(value))
+  if (saved.contains(source(value)) || ofParameters.contains(value))
     return true;
   Value whole = viewedValue(value);
   return whole && isThere(whole);
@@ -167,7 +169,7 @@ bool Splitter::isThere(Value value) {
 /// whole value needs no more memory than that; one at a piece of it is worth a
 /// slot of its own, unless the whole is there anyway.
 bool Splitter::isDerived(Value value) {
-  if (dependsOnParametersAlone(value))
+  if (ofParameters.contains(value))
     return true;
   Value whole = viewedValue(value);
   return whole && !saved.contains(value) &&
@@ -177,9 +179,9 @@ bool Splitter::isDerived(Value value) {
 void Splitter::decideSaved() {
   for (Part &part : parts)
     for (Value value : valuesOfOthers(part)) {
-      while (!dependsOnParametersAlone(value) && looksAtAll(value))
+      while (!ofParameters.contains(value) && looksAtAll(value))
         value = viewedValue(value);
-      if (!dependsOnParametersAlone(value))
+      if (!ofParameters.contains(value))
         saved.insert(source(value));
     }
   SmallVector<Value> pieces;
@@ -197,7 +199,7 @@ void Splitter::recomputeForward() {
   SmallVector<Value> roots;
   for (Part &part : parts)
     for (Value value : valuesOfOthers(part))
-      if (!dependsOnParametersAlone(value))
+      if (!ofParameters.contains(value))
         roots.push_back(value);
   Operations needed = sliceOf(forwardBlock(), roots);
   if (llvm::any_of(forwardBlock(), [&](Operation &op) {
@@ -303,14 +305,19 @@ void Splitter::finish() {
     if (!part.arguments.empty())
       part.program.setArgAttrsAttr(builder.getArrayAttr(llvm::map_to_vector(
           part.arguments, [&](Value source) { return slotAttr(source); })));
+    mergeMaskedCalls(part.block());
+    simplifyGradients(part.block());
     eraseDead(part.program.getBody());
   }
 }
 
 void Splitter::run() {
   divide();
+  addValuesOfParameters(forwardBlock(), ofParameters);
   if (recompute)
     recomputeForward();
+  for (Part &part : parts)
+    addValuesOfParameters(part.block(), ofParameters);
   decideSaved();
   for (Part &part : parts) {
     for (Operation &op : llvm::make_early_inc_range(part.block())) {

@@ -7,26 +7,21 @@
 #include "hethub/Support/Names.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace hethub::differentiate {
 
-bool dependsOnParametersAlone(Value value) {
-  llvm::SetVector<Value> needed;
-  needed.insert(value);
-  for (size_t i = 0; i < needed.size(); ++i) {
-    Operation *op = needed[i].getDefiningOp();
-    if (!op || isa<hh::IfOp>(op))
-      return false;
-    if (isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op))
-      continue;
-    if (!aten::CallView(op) || !isMemoryEffectFree(op))
-      return false;
-    needed.insert(op->operand_begin(), op->operand_end());
+void addValuesOfParameters(Block &block, llvm::DenseSet<Value> &values) {
+  for (Operation &op : block) {
+    bool source = isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op);
+    bool alone = source || (aten::CallView(&op) && isMemoryEffectFree(&op) &&
+                            llvm::all_of(op.getOperands(), [&](Value operand) {
+                              return values.contains(operand);
+                            }));
+    if (alone)
+      values.insert(op.result_begin(), op.result_end());
   }
-  return true;
 }
 
 StageGradients::StageGradients(hh::ProgramOp forward, Gradients &gradients)
@@ -108,10 +103,12 @@ void StageGradients::visit(Operation *op) {
 /// What the backward pass is made for: gradients of parameters, and of values
 /// from earlier stages, which are sent back there.
 void StageGradients::collect(GradientChannels &channels) {
+  llvm::DenseSet<Value> ofParametersAlone;
+  addValuesOfParameters(forward.getBody().front(), ofParametersAlone);
   for (Operation &op : forward.getBody().front()) {
     for (Value result : op.getResults())
       if (Value gradient = gradients.of.lookup(result);
-          gradient && !dependsOnParametersAlone(result))
+          gradient && !ofParametersAlone.contains(result))
         ofActivations.insert(gradient);
     if (auto get = dyn_cast<hh::GetParameterOp>(op)) {
       Value gradient = gradients.of.lookup(get.getResult());

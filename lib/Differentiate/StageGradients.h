@@ -62,9 +62,9 @@ private:
   mlir::OpBuilder builder;
 };
 
-/// Parameters, constants, and what pure calls make of them: the same for every
-/// microbatch of a step.
-bool dependsOnParametersAlone(Value value);
+/// Adds the values of the block that are the same for every microbatch of a
+/// step: parameters, constants, and what pure calls make of such values alone.
+void addValuesOfParameters(mlir::Block &block, llvm::DenseSet<Value> &values);
 
 } // namespace hethub::differentiate
 

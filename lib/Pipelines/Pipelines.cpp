@@ -91,6 +91,8 @@ static void addDifferentiation(OpPassManager &pm,
   gradients.splitWeight = options.schedule == "zero-bubble";
   gradients.frozen.assign(options.frozen.begin(), options.frozen.end());
   pm.addPass(differentiate::createDifferentiate(gradients));
+  // Each gradient's rule makes the views and sums that it needs by itself.
+  pm.addPass(createCSEPass());
   verifyPhase(pm, "differentiate");
 }
 

@@ -24,7 +24,6 @@ module {
 // CHECK: %[[B:.*]] = aten.slice.Tensor({{.*}}end = 8
 // CHECK: hh.return %{{[0-9]+}}, %[[B]], %[[A]], %arg0 : tensor<f32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<2x3x4xf32>
 // CHECK-LABEL: hh.program @stage_0_backward(
-// CHECK: aten.t(
 // CHECK: aten.reshape(%arg2) {shape = array<i64: 6, 4>}
 
 // -----
