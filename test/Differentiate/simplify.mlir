@@ -31,6 +31,8 @@ module {
 // CHECK: %[[T:.*]] = aten.transpose.int(%[[G]])
 // CHECK-NEXT: %[[W:.*]] = aten.mm(%[[T]], %arg4)
 // CHECK-NEXT: hh.return %[[W]]
+// SPLIT-LABEL: hh.program @stage_0_weight(
+// SPLIT: aten.mm(
 
 // -----
 
@@ -55,7 +57,6 @@ module {
 // CHECK: %[[N:.*]]:3 = aten.native_layer_norm_backward({{.*}}output_mask = array<i1: true, true, false>
 // CHECK-NOT: native_layer_norm_backward
 // CHECK: hh.return %[[N]]#1,
-// SPLIT: // -----
 // SPLIT-LABEL: hh.program @stage_0_backward(
 // SPLIT: aten.native_layer_norm_backward({{.*}}output_mask = array<i1: true, false, false>
 // SPLIT-LABEL: hh.program @stage_0_weight(
