@@ -110,9 +110,14 @@ void Splitter::divide() {
   for (Value activation : stage.ofActivations)
     roots.push_back(activation);
   Operations ofBackward = sliceOf(block, roots);
+  // Where there is no way back the gradients of parameters are all there is.
+  bool split = splitWeight && llvm::any_of(block, [&](Operation &op) {
+                 return isa<hh::SendOp, hh::RecvOp>(op) ||
+                        (live.contains(&op) && ofBackward.contains(&op));
+               });
 
   parts.push_back({stage.backward, {}, {}, {}});
-  if (splitWeight) {
+  if (split) {
     builder.setInsertionPointAfter(stage.backward);
     auto weight = cast<hh::ProgramOp>(
         builder.cloneWithoutRegions(*stage.backward.getOperation()));
@@ -126,12 +131,11 @@ void Splitter::divide() {
       continue;
     if (!live.contains(&op))
       op.erase();
-    else if (splitWeight && !ofBackward.contains(&op))
+    else if (split && !ofBackward.contains(&op))
       op.moveBefore(&parts[1].block(), parts[1].block().begin());
   }
   for (auto &[name, gradient] : stage.ofParameters) {
-    bool inWeight =
-        splitWeight && gradient.getParentBlock() == &parts[1].block();
+    bool inWeight = split && gradient.getParentBlock() == &parts[1].block();
     parts[inWeight].gradients.emplace_back(name, gradient);
   }
 }
@@ -308,6 +312,10 @@ void Splitter::finish() {
     mergeMaskedCalls(part.block());
     simplifyGradients(part.block());
     eraseDead(part.program.getBody());
+    // Nothing of the stage is trained, or only what the other part makes.
+    if (llvm::hasSingleElement(part.block()) &&
+        part.program.getNumResults() == 0)
+      part.program.erase();
   }
 }
 

@@ -1,9 +1,11 @@
 // RUN: hh-opt %s --split-input-file --hh-verify-phase=phase=differentiate --verify-diagnostics
 
-hh.device_type @d kind "cpu" count 2 memory 100000
-// expected-error @+1 {{each stage must have a backward program (hh-differentiate), got none for stage 0}}
-hh.program @stage_0() attributes {stage = 0 : i64, device = @d} {
-  hh.return
+// expected-error @below {{a stage must have a backward program (hh-differentiate), got none}}
+module {
+  hh.device_type @d kind "cpu" count 2 memory 100000
+  hh.program @stage_0() attributes {stage = 0 : i64, device = @d} {
+    hh.return
+  }
 }
 
 // -----
@@ -12,17 +14,8 @@ hh.device_type @d kind "cpu" count 2 memory 100000
 hh.program @stage_0() attributes {stage = 0 : i64, device = @d} {
   hh.return
 }
-hh.program @stage_0_backward() attributes {stage = 0 : i64, device = @d, part = "backward"} {
-  hh.return
-}
+// expected-error @+1 {{a stage with a weight program must have a backward program, got none for stage 0}}
 hh.program @stage_0_weight() attributes {stage = 0 : i64, device = @d, part = "weight"} {
-  hh.return
-}
-// expected-error @+1 {{all stages or none must have a weight program, unlike the first: stage 1}}
-hh.program @stage_1() attributes {stage = 1 : i64, device = @d} {
-  hh.return
-}
-hh.program @stage_1_backward() attributes {stage = 1 : i64, device = @d, part = "backward"} {
   hh.return
 }
 

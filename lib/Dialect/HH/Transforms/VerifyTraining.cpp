@@ -20,17 +20,17 @@ LogicalResult hethub::hh::differentiated(ModuleOp module) {
   auto stages = readStages(module);
   if (failed(stages))
     return failure();
-  bool weight = static_cast<bool>(stages->front().weight);
+  bool any = false;
   for (StageParts &stage : *stages) {
-    if (!stage.backward)
-      return stage.forward.emitError("each stage must have a backward program "
-                                     "(hh-differentiate), got none for stage ")
-             << stage.forward.getStage();
-    if (static_cast<bool>(stage.weight) != weight)
-      return stage.forward.emitError("all stages or none must have a weight "
-                                     "program, unlike the first: stage ")
-             << stage.forward.getStage();
+    any |= static_cast<bool>(stage.backward);
+    if (stage.weight && !stage.backward)
+      return stage.weight.emitError("a stage with a weight program must have a "
+                                    "backward program, got none for stage ")
+             << stage.weight.getStage();
   }
+  if (!any)
+    return module.emitError("a stage must have a backward program "
+                            "(hh-differentiate), got none");
   return success();
 }
 

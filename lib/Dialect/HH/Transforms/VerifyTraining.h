@@ -13,7 +13,7 @@ bool isTraining(mlir::ModuleOp module);
 // Checks of the contract between phases (VerifyPhase.cpp), as docs/Training.md
 // has them. They hold of modules without training programs, but the first.
 
-/// Each stage has a backward program, and all or none a weight program.
+/// There are backward programs, and weight programs only beside such.
 llvm::LogicalResult differentiated(mlir::ModuleOp module);
 /// Arguments and results say what they are; there is one loss.
 llvm::LogicalResult trainingPorts(mlir::ModuleOp module);
