@@ -58,6 +58,8 @@ def perturb(model: torch.nn.Module, example: torch.Tensor | None = None) -> torc
         with torch.no_grad():
             for _ in range(2):
                 model(torch.randn(example.shape, generator=generator))
+        for m in norms:
+            m.momentum = 0.1  # torch's default: None, the mean over all batches, has no form in ONNX
     return model.eval()
 
 
