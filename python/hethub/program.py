@@ -166,7 +166,10 @@ def read_program(path: Path) -> StageInfo:
             if function.text("name") != "forward":
                 continue
             ports = [[_port(p) for p in function.all(side)] for side in ("inputs", "outputs")]
-            info.inputs, info.outputs = ([port for port, channel in side if channel < 0] for side in ports)
+            # Values that training programs keep have neither a channel nor a place among the model's.
+            info.inputs, info.outputs = (
+                [port for port, channel in side if channel < 0 <= port.index] for side in ports
+            )
     except (IndexError, UnicodeDecodeError) as error:
         raise HetHubError(f"a program file must be as the compiler wrote it, got a damaged one: {path}") from error
     return info
