@@ -2,12 +2,13 @@
 # make demo    a real model on three emulated unlike devices
 # make test    lit, GoogleTest and pytest; test-all adds the wide ones
 # make bench   ratios of speed, all from one run
+# make bench-hetero  share of what unlike devices could give, beside a peer
 # make docs    generated pages of operations and passes
 # make lint    formatting and static checks
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 
-.PHONY: setup demo test test-all bench docs lint
+.PHONY: setup demo test test-all bench bench-hetero docs lint
 
 setup:
 	@utils/setup/setup.sh $(JOBS)
@@ -23,6 +24,9 @@ test-all: setup
 
 bench: setup
 	@$(PYTHON) -m bench
+
+bench-hetero: setup
+	@$(PYTHON) -m bench hetero
 
 docs: setup
 	@utils/docs.sh

@@ -1,6 +1,7 @@
 """usage: python -m bench [speed] [build_time] [large_model]
 python -m bench planner [--data FOLDER] [part ...]
-python -m bench predictor [--models NAME ...] [--rounds N] [part ...]"""
+python -m bench predictor [--models NAME ...] [--rounds N] [part ...]
+python -m bench hetero [--rounds N] [part ...]"""
 
 from __future__ import annotations
 
@@ -9,11 +10,15 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import build_time, large_model, planner, predictor, speed
+from . import build_time, hetero, large_model, planner, predictor, speed
 from .report import Row, render
 
 PARTS = {"large_model": large_model.measure, "build_time": build_time.measure, "speed": speed.measure}
-SUITES = {"planner": planner.measure, "predictor": predictor.measure}  # benches with arguments of their own
+SUITES = {
+    "planner": planner.measure,
+    "predictor": predictor.measure,
+    "hetero": hetero.measure,
+}  # benches with arguments of their own
 
 
 def show(rows: Iterable[Row]) -> int:

@@ -1,4 +1,4 @@
-"""`hethub train` on real ranks: log and trace, a stop with a checkpoint that goes on to the same bits, a killed rank."""
+"""`hethub train` on real ranks: log and trace, a stop that goes on to the same bits, a killed rank."""
 
 from __future__ import annotations
 
