@@ -100,7 +100,8 @@ def lowered(model, folder, name):
     path.write_bytes(model.SerializeToString())
     imported = folder / f"{name}.mlir"
     run_tool(TOOLS / "hh-translate", "--import-onnx", path, "-o", imported)
-    return run_tool(TOOLS / "hh-opt", imported, "--hh-normalize", "--hh-lower-to-aten")
+    passes = ["--hh-normalize", "--hh-lower-to-aten"]
+    return run_tool(TOOLS / "hh-opt", imported, *passes, "--mlir-print-debuginfo=false")
 
 
 def check(case, folder):

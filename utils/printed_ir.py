@@ -219,7 +219,7 @@ class Program:
             else:
                 value = None
             if argument.kwarg_only:
-                if argument.name in attributes:
+                if "Tensor" in kind or argument.name in attributes or not argument.has_default_value():
                     keywords[argument.name] = value
             else:
                 positional.append(value)

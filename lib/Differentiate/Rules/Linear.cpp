@@ -240,11 +240,11 @@ LogicalResult einsum(Derivation &d) {
 // det
 //===----------------------------------------------------------------------===//
 
-/// A^T X = det(A) I by the factors of A. Zeros on their diagonal give way to
-/// the smallest numbers that are not, since the determinant is smooth where the
-/// inverse is not.
+/// A^T X = det(A) I by the factors that the determinant comes from: those of
+/// A^T, since A is contiguous. Zeros on their diagonal give way to the smallest
+/// numbers that can be divided by.
 LogicalResult det(Derivation &d) {
-  Value a = d.self();
+  Value a = d.forward().unary("contiguous", d.self());
   Dims dims(d.dims(a));
   int64_t size = dims.back();
   Type element = d.element(a);
@@ -267,8 +267,7 @@ LogicalResult det(Derivation &d) {
     Dims scaleDims(d.dims(scale));
     scaleDims.append({1, 1});
     Value right = d.mul(d.reshape(scale, scaleDims), eye);
-    return d.call("linalg_lu_solve", {lu, factors[2], right},
-                  {d.arg("adjoint", true)}, d.typeOf(a));
+    return d.call("linalg_lu_solve", {lu, factors[2], right}, {}, d.typeOf(a));
   });
   return success();
 }
