@@ -286,6 +286,32 @@ void Splitter::returnSaved(hh::ProgramOp program, SmallVector<Value> results,
       attributes.empty() ? nullptr : builder.getArrayAttr(attributes));
 }
 
+/// Start-up computes only what is read of it: parts were given all of it.
+static void pruneStartUp(Block &block) {
+  for (auto startUp :
+       llvm::make_early_inc_range(block.getOps<hh::StartUpOp>())) {
+    SmallVector<Value> used, yielded;
+    Operation *yield = startUp.getBody().front().getTerminator();
+    for (OpResult output : startUp.getOutputs())
+      if (!output.use_empty()) {
+        used.push_back(output);
+        yielded.push_back(yield->getOperand(output.getResultNumber()));
+      }
+    if (used.size() == startUp.getNumResults())
+      continue;
+    OpBuilder builder(startUp);
+    if (!used.empty()) {
+      auto pruned = hh::StartUpOp::create(builder, startUp.getLoc(),
+                                          TypeRange(ValueRange(used)));
+      yield->setOperands(yielded);
+      pruned.getBody().takeBody(startUp.getBody());
+      for (auto [old, output] : llvm::zip_equal(used, pruned.getOutputs()))
+        old.replaceAllUsesWith(output);
+    }
+    startUp.erase();
+  }
+}
+
 void Splitter::finish() {
   Operation *terminator = forwardBlock().getTerminator();
   SmallVector<Value> results(terminator->getOperands());
@@ -295,6 +321,7 @@ void Splitter::finish() {
         builder.getDictionaryAttr(stage.forward.getResultAttrs(i)));
   terminator->erase();
   returnSaved(stage.forward, results, attributes);
+  pruneStartUp(forwardBlock());
   eraseDead(stage.forward.getBody());
 
   for (Part &part : parts) {
@@ -311,6 +338,7 @@ void Splitter::finish() {
           part.arguments, [&](Value source) { return slotAttr(source); })));
     mergeMaskedCalls(part.block());
     simplifyGradients(part.block());
+    pruneStartUp(part.block());
     eraseDead(part.program.getBody());
     // Nothing of the stage is trained, or only what the other part makes.
     if (llvm::hasSingleElement(part.block()) &&

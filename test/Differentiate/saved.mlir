@@ -78,3 +78,42 @@ module {
 // CHECK-SAME: -> (tensor<4xf16> {hh.gradient = @w})
 // CHECK: hh.get_parameter @w
 // CHECK-NEXT: aten.to.dtype(%{{.*}}) {dtype = f32}
+
+// -----
+
+// What is computed once, when a program is loaded: each program has the part of it that it reads. A branch that no
+// gradient passes is computed by the forward program alone.
+
+module {
+  hh.device_type @host kind "cpu" count 1 memory 1073741824
+  hh.parameter @w : tensor<4xf32> from "m.onnx" offset 0 length 16
+  hh.program @stage_0(%x: tensor<4xf32> {onnx.index = 0 : i64, onnx.name = "x"}) -> (tensor<f32> {hh.loss, onnx.index = 0 : i64, onnx.name = "loss"}) attributes {stage = 0 : i64, device = @host, replicas = 1 : i64} {
+    %start:3 = hh.start_up -> tensor<4xf32>, tensor<4xf32>, tensor<i1> {
+      %ones = aten.full() {dtype = f32, fill_value = 1.0 : f64, size = array<i64: 4>} : () -> (tensor<4xf32>)
+      %twos = aten.full() {dtype = f32, fill_value = 2.0 : f64, size = array<i64: 4>} : () -> (tensor<4xf32>)
+      %true = aten.full() {dtype = i1, fill_value = true, size = array<i64>} : () -> (tensor<i1>)
+      hh.yield %ones, %twos, %true : tensor<4xf32>, tensor<4xf32>, tensor<i1>
+    }
+    %w = hh.get_parameter @w : tensor<4xf32>
+    %branch = hh.if %start#2 : (tensor<i1>) -> tensor<4xf32> {
+      %y = aten.add.Tensor(%x, %start#0) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>)
+      hh.yield %y : tensor<4xf32>
+    } else {
+      hh.yield %x : tensor<4xf32>
+    }
+    %a = aten.mul.Tensor(%w, %start#1) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>)
+    %b = aten.mul.Tensor(%a, %branch) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>)
+    %loss = aten.sum.dim_IntList(%b) {dim = array<i64: 0>} : (tensor<4xf32>) -> (tensor<f32>)
+    hh.return %loss : tensor<f32>
+  }
+}
+
+// CHECK-LABEL: hh.program @stage_0(
+// CHECK: hh.start_up -> tensor<4xf32>, tensor<4xf32>, tensor<i1>
+// CHECK: %[[B:.*]] = hh.if
+// CHECK: hh.return %{{.*}}, %[[B]] : tensor<f32>, tensor<4xf32>
+// CHECK-LABEL: hh.program @stage_0_backward(
+// CHECK: hh.start_up -> tensor<4xf32> {
+// CHECK-NEXT: %[[TWOS:.*]] = aten.full() {dtype = f32, fill_value = 2.0
+// CHECK-NEXT: hh.yield %[[TWOS]]
+// CHECK-NOT: hh.if
