@@ -60,7 +60,7 @@ class Trained:
     gradients: dict[str, np.ndarray]  # of the first step, summed over its microbatches
     losses: list[float] = field(default_factory=list)  # of each step: the mean over its microbatches
     parameters: dict[str, np.ndarray] = field(default_factory=dict)  # at the end
-    buffers: dict[str, np.ndarray] = field(default_factory=dict)  # at the end: running statistics
+    state: dict[str, torch.Tensor] = field(default_factory=dict)  # the module's own, at the end
 
 
 def make_net(task: Task):
@@ -87,7 +87,9 @@ def data(task_name: str, microbatches: int = MICROBATCHES) -> dict[str, np.ndarr
             lengths = random.integers(shape[1] // 2, shape[1] + 1, samples)
             arrays[name] = (np.arange(shape[1]) < lengths[:, None]).astype(value.dtype)
         else:
-            arrays[name] = random.integers(0, value.max() + 1, shape, dtype=value.dtype)
+            # Without the padding token: its embedding has no gradient in torch, which ONNX has no form for.
+            lowest = 2 if name == "input_ids" else 0
+            arrays[name] = random.integers(lowest, value.max() + 1, shape, dtype=value.dtype)
     tokens = (example["input_ids"].shape[1],) if task.labels_per == "token" else ()
     labels = random.integers(0, task.classes, (samples, *tokens), dtype=np.int64)
     if tokens:
@@ -158,7 +160,7 @@ def train(
         onnx_name: turned(parameters[name].detach().numpy().copy(), is_turned)
         for onnx_name, (name, is_turned) in names.items()
     }
-    trained.buffers = {name: buffer.numpy().copy() for name, buffer in module.named_buffers()}
+    trained.state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
     return trained
 
 
