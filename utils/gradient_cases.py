@@ -603,7 +603,7 @@ def norm_cases() -> list[Case]:
     def tracked(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, m: torch.Tensor, v: torch.Tensor) -> Case:
         """Running statistics are no parameters to torch: here they are values that depend on some."""
 
-        def function(x, w, b, m, v, training, momentum, eps, cudnn):  # noqa: ANN001, ANN202
+        def function(x, w, b, m, v, training, momentum, eps, cudnn):
             shape = [1, -1] + [1] * (x.dim() - 2)
             scale = (v + eps).rsqrt()
             y = (x - m.view(shape)) * scale.view(shape)
@@ -775,29 +775,3 @@ def all_cases() -> list[Case]:
     groups = (unary_cases, binary_cases, flat_cases, reduction_cases, view_cases, index_cases, linear_cases,
               window_cases, resampling_cases, norm_cases, attention_cases, loss_cases, recurrent_cases)  # fmt: skip
     return [case for group in groups for case in group()]
-
-
-BACKWARD = "called by backward passes only: second derivatives are not made"
-# Operators without a rule, with the reason.
-without_rule = {
-    **{
-        f"aten::{name}": BACKWARD
-        for name in (
-            "_adaptive_avg_pool2d_backward _log_softmax_backward_data _softmax_backward_data "
-            "_scaled_dot_product_flash_attention_for_cpu_backward affine_grid_generator_backward avg_pool2d_backward "
-            "avg_pool3d_backward convolution_backward diagonal_backward elu_backward embedding_dense_backward "
-            "gelu_backward grid_sampler_2d_backward grid_sampler_3d_backward hardsigmoid_backward hardswish_backward "
-            "im2col index_add leaky_relu_backward linalg_lu_solve max_pool2d_with_indices_backward "
-            "max_pool3d_with_indices_backward mish_backward native_batch_norm_backward native_dropout_backward "
-            "native_group_norm_backward native_layer_norm_backward nll_loss_backward nll_loss2d_backward "
-            "pixel_unshuffle reflection_pad1d_backward reflection_pad2d_backward reflection_pad3d_backward "
-            "replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward scatter.value "
-            "select_backward sigmoid_backward silu_backward slice_backward softplus_backward tanh_backward "
-            "threshold_backward upsample_bicubic2d_backward upsample_bilinear2d_backward upsample_linear1d_backward "
-            "upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "
-            "upsample_trilinear3d_backward"
-        ).split()
-    },
-    "hethub::resize_backward": BACKWARD,
-    "aten::_linalg_det": "made by the rule of det, which differentiates it itself",
-}
