@@ -131,6 +131,9 @@ void Trainer::writeGradients(const std::vector<at::Tensor> &gradients) const {
   for (size_t i = 0; i < gradients.size(); ++i)
     if (gradients_.answersFor(spec_.trained[i]))
       arrays.emplace_back(spec_.trained[i].name, gradients[i]);
+  // The other replicas of a stage have nothing to say.
+  if (arrays.empty())
+    return;
   writeNpz(partName(train_.gradients, rank_, worldSize(spec_)), arrays);
 }
 
