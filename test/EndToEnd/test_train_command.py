@@ -18,7 +18,9 @@ import small_models
 from command import COMMAND, error_of
 from command import hethub as command
 from hethub import Settings, TrainingStep, tools
+from hethub.timeline import read_timeline
 
+ROWS = {"receive", "forward", "send", "backward", "weight"}
 STEPS = 30
 SAMPLES = 64
 
@@ -71,6 +73,29 @@ def test_log_trace_and_report(tmp_path: Path, out: Path) -> None:
     files[2].write_text(result.stdout)
     hethub.report(out, files[3], log=files[0], trace=files[1], figures_file=files[2])
     assert re.search(r"measured: [\d.]+ ms for 4 microbatches", files[3].read_text())
+
+
+@pytest.mark.parametrize("kind", ["gpipe", "1f1b", "zero-bubble"])
+def test_predictor_table_and_trace_agree_on_the_order(tmp_path: Path, out: Path, layers: Path, kind: str) -> None:
+    microbatches = 6
+    folder = hethub.compile(
+        layers,
+        tmp_path / "out",
+        stages=3,
+        microbatches=microbatches,
+        emit=("program",),
+        training=TrainingStep(loss="mse", schedule=kind),
+    )
+    rows = json.loads((folder / "schedule.json").read_text())["rows"]
+    step = hethub.predict(folder, trace=tmp_path / "predicted.json")
+    assert step["schedule"] == kind
+    hethub.train(folder, out.parent / "data.npz", steps=2, trace=tmp_path / "trace.json")
+    for file, same in (("predicted.json", {"forward", "backward", "weight"}), ("trace.json", ROWS)):
+        slices = read_timeline(tmp_path / file).last_step().slices
+        for stage in range(3):
+            done = [(s.action, s.microbatch % microbatches) for s in slices if s.rank == stage and s.action in same]
+            table = [(r["action"].lower(), r["microbatch"]) for r in rows if r["stage"] == stage]
+            assert done == [row for row in table if row[0] in same], f"{file}, stage {stage}"
 
 
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path, out: Path) -> None:
