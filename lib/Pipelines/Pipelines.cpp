@@ -48,8 +48,9 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
   // The loss is a part of the model from here on: planned, cut and lowered.
-  if (options.withLoss) {
+  if (options.training) {
     ox::AddLossOptions loss;
+    loss.required = options.lossRequired;
     loss.loss = options.loss;
     loss.lossOutput = options.lossOutput;
     pm.addPass(ox::createAddLoss(loss));
@@ -71,6 +72,7 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   partition.microbatches = options.microbatches;
   partition.microbatchSize = options.microbatchSize;
   partition.training = options.training;
+  partition.schedule = options.schedule;
   partition.replicas = options.replicas;
   partition.tensorParallel = options.tensorParallel;
   partition.recompute = options.recompute;

@@ -68,19 +68,10 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="about how long the search may take (4)")
 
 
-def add_study(parser: argparse.ArgumentParser) -> None:
-    """What can be planned, but not run yet."""
-    parser.add_argument("--train", action="store_true", help="plan a training step")
-    parser.add_argument(
-        "--recompute", choices=("auto", "off"), default="auto", help="training: forward passes computed again (auto)"
-    )
-    parser.add_argument("--tensor-parallel", action="store_true", help="devices of a node may share operations")
-
-
 def add_training(parser: argparse.ArgumentParser) -> None:
     """What a training step computes: hh-compile's options of the same names."""
     group = parser.add_argument_group("training")
-    group.add_argument("--train", action="store_true", help="programs of a training step")
+    group.add_argument("--train", action="store_true", help="a training step in place of inference")
     group.add_argument(
         "--loss", choices=("cross-entropy", "mse"), help="of an output and the input 'labels' (a scalar of the model)"
     )
@@ -159,6 +150,7 @@ def plan_command(arguments: argparse.Namespace) -> None:
             explain=arguments.explain,
             what_if=arguments.what_if,
             search=search_of(arguments),
+            training=training_of(arguments),
         )
         step.done = f"wrote {arguments.output}"
     print(json.dumps(found, indent=1) if arguments.json else "\n".join([plan_table(found), *explanation_lines(found)]))
@@ -305,7 +297,12 @@ def demo_command(arguments: argparse.Namespace) -> None:
 def add_plan(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_search(parser)
-    add_study(parser)
+    add_training(parser)
+    parser.add_argument(
+        "--tensor-parallel",
+        action="store_true",
+        help="devices of a node may share operations: such plans do not run yet",
+    )
     parser.add_argument("-o", "--output", type=Path, default=Path("plan.json"), help="where the plan goes (plan.json)")
     parser.add_argument(
         "--explain",

@@ -84,6 +84,13 @@ def compile_arguments(
     return arguments
 
 
+def step_arguments(search: Search, training: TrainingStep | None) -> list[str]:
+    """What is planned: a training step where there is one."""
+    if training is None:
+        return search.arguments()
+    return [*replace(search, train=True).arguments(), *training.arguments()]
+
+
 def plan(
     model: Path | str,
     output: Path | str | None = None,
@@ -96,6 +103,7 @@ def plan(
     explain: bool = False,
     what_if: bool = False,
     search: Search = Search(),
+    training: TrainingStep | None = None,
 ) -> dict[str, Any]:
     """Plans a model without compiling it and returns the content of plan.json, which `output` (a file) receives.
 
@@ -104,7 +112,7 @@ def plan(
     `explain` adds why the plan is not better, `what_if` also what one more device of each type would gain.
     """
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
-    arguments += search.arguments()
+    arguments += step_arguments(search, training)
     arguments += ["--explain"] if explain else []
     arguments += ["--what-if"] if what_if else []
     with tempfile.TemporaryDirectory(prefix="hethub-plan-") as scratch:
@@ -139,10 +147,7 @@ def compile(
     if unknown or not emit:
         raise HetHubError(f"emit must be among {', '.join(EMITTERS)}, got: {', '.join(unknown) or 'nothing'}")
     arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
-    if training is not None:
-        search = replace(search, train=True)
-        arguments += training.arguments()
-    arguments += search.arguments()
+    arguments += step_arguments(search, training)
     arguments.append(f"--emit={','.join(emit)}")
     if pack_weights:
         arguments.append("--pack-weights")

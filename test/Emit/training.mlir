@@ -33,8 +33,8 @@
 // CHECK:      rt::bind<Weights>(forward, backward, weight)
 
 // Parameters have one number in all functions: @tied is 1, @own is 2.
-// PROGRAM:      profiled_backward_s: 0.5
-// PROGRAM-NEXT: profiled_weight_s: 0.5
+// PROGRAM:      profiled_backward_s: 0.75
+// PROGRAM-NEXT: profiled_weight_s: 0.25
 // PROGRAM:      parameters {
 // PROGRAM-NEXT:   value: 1
 // PROGRAM-NEXT:   name: "tied"

@@ -317,8 +317,7 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   options.explain = explain;
   options.whatIf = whatIf;
   options.dims = dims;
-  options.withLoss =
-      train && (!planOnly || !loss.empty() || !lossOutput.empty());
+  options.lossRequired = !planOnly;
   options.loss = loss;
   options.lossOutput = lossOutput;
   options.trainingMode = trainingMode;
@@ -372,9 +371,8 @@ static std::string wrongOptions() {
     if (option->getNumOccurrences() && !train)
       return llvm::formatv("--{0} needs --train", option->ArgStr);
   if (!simulator::scheduleKindOf(schedule))
-    return llvm::formatv(
-        "--schedule must be 1f1b, gpipe or zero-bubble, got: {0}",
-        schedule.getValue());
+    return llvm::formatv("--schedule must be {0}, got: {1}",
+                         simulator::scheduleKindNames(), schedule.getValue());
   if (tensorParallel && !planOnly)
     return "--tensor-parallel needs --plan-only: devices cannot share an "
            "operation yet";

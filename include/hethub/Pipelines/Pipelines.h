@@ -27,9 +27,9 @@ struct CompileOptions {
   std::vector<std::string> dims; ///< "name=size"
 
   // Training (docs/Training.md).
-  bool withLoss = false;  ///< plans alone do without
-  std::string loss;       ///< cross-entropy or mse; empty: the model's own
-  std::string lossOutput; ///< of which output; empty: the only one
+  bool lossRequired = true; ///< plans alone do without
+  std::string loss;         ///< cross-entropy or mse; empty: the model's own
+  std::string lossOutput;   ///< of which output; empty: the only one
   std::vector<std::string> trainingMode; ///< operators: batch-norm, dropout
   std::vector<std::string> frozen;       ///< parameters: glob patterns of names
   std::string schedule = "1f1b";         ///< gpipe, zero-bubble

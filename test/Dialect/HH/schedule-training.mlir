@@ -7,7 +7,7 @@
 
 // FEW: warning: microbatches should be at least the number of stages, 2, got: 1; stages wait for each other most of the time
 // NONE: error: microbatches of a training step must be at least 1, got: 0
-// KIND: error: schedule must be 1f1b, gpipe or zero-bubble, got: pipedream
+// KIND: error: schedule must be gpipe, 1f1b or zero-bubble, got: pipedream
 
 // The first stage is two microbatches ahead; both hold @tied, so both take part in the sum of its gradient, and the
 // replicas of the second one sum all of theirs: 64 bytes.
@@ -49,7 +49,7 @@ hh.device_type @d kind "cpu" count 3 memory 100000 {emulated_slowdown = 2.0 : f6
 hh.parameter @tied : tensor<4xf32> from "m.onnx" offset 0 length 16
 hh.parameter @own : tensor<4xf32> from "m.onnx" offset 16 length 16
 hh.program @stage_0(%x: tensor<4xf32> {onnx.index = 0 : i64}) -> (tensor<4xf32> {hh.saved = 0 : i64})
-    attributes {stage = 0 : i64, device = @d, hh.forward_seconds = 1.0 : f64, hh.backward_seconds = 2.0 : f64, hh.in_flight = 2 : i64} {
+    attributes {stage = 0 : i64, device = @d, hh.forward_seconds = 1.0 : f64, hh.backward_seconds = 2.0 : f64, hh.weight_seconds = 0.5 : f64, hh.in_flight = 2 : i64} {
   %p = hh.get_parameter @tied : tensor<4xf32>
   %y = aten.mul.Tensor(%x, %p) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>)
   hh.send %y on 0 to 1 : tensor<4xf32>
@@ -62,7 +62,7 @@ hh.program @stage_0_backward(%x: tensor<4xf32> {hh.saved = 0 : i64}) -> (tensor<
   hh.return %d : tensor<4xf32>
 }
 hh.program @stage_1() -> (tensor<f32> {hh.loss, onnx.index = 0 : i64}, tensor<4xf32> {hh.saved = 0 : i64})
-    attributes {stage = 1 : i64, device = @d, replicas = 2 : i64, hh.forward_seconds = 1.0 : f64, hh.backward_seconds = 2.0 : f64, hh.in_flight = 2 : i64} {
+    attributes {stage = 1 : i64, device = @d, replicas = 2 : i64, hh.forward_seconds = 1.0 : f64, hh.backward_seconds = 2.0 : f64, hh.weight_seconds = 0.5 : f64, hh.in_flight = 2 : i64} {
   %y = hh.recv on 0 from 0 : tensor<4xf32>
   %p = hh.get_parameter @tied : tensor<4xf32>
   %q = hh.get_parameter @own : tensor<4xf32>

@@ -45,9 +45,8 @@ private:
     std::optional<simulator::ScheduleKind> kind =
         simulator::scheduleKindOf(schedule);
     if (!kind)
-      return getOperation().emitError("schedule must be 1f1b, gpipe or "
-                                      "zero-bubble, got: ")
-             << schedule;
+      return getOperation().emitError("schedule must be ")
+             << simulator::scheduleKindNames() << ", got: " << schedule;
     if (microbatches < 1)
       return getOperation().emitError("microbatches of a training step must be "
                                       "at least 1, got: 0");

@@ -1,5 +1,7 @@
 //===- Partition.cpp - operations of @main into pipeline stages -----------===//
 
+#include "WeightShare.h"
+
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
 #include "hethub/Dialect/HH/Transforms/Fingerprint.h"
@@ -134,7 +136,19 @@ static unsigned inFlightLimit(const planner::Plan &plan,
                                     stage.inFlight + more * stage.replicas));
 }
 
-static hh::StageDescription describe(const cluster::Cluster &cluster,
+/// Of the stage's backward pass, what gradients of parameters take.
+static double weightSeconds(const hh::ModelGraph &model, hh::CloneRules &rules,
+                            const planner::Stage &stage) {
+  double seconds = 0;
+  for (unsigned node : stage.nodes)
+    seconds += model.graph.nodes[node].backwardSeconds[stage.deviceType] *
+               hh::weightShare(model.ops[node], rules);
+  return std::min(seconds, stage.backwardSeconds);
+}
+
+static hh::StageDescription describe(const hh::ModelGraph &model,
+                                     hh::CloneRules &rules,
+                                     const cluster::Cluster &cluster,
                                      const planner::Plan &plan,
                                      const planner::Stage &stage) {
   hh::StageDescription description;
@@ -143,20 +157,12 @@ static hh::StageDescription describe(const cluster::Cluster &cluster,
   description.forwardSeconds = stage.forwardSeconds;
   if (plan.training) {
     description.backwardSeconds = stage.backwardSeconds;
+    description.weightSeconds = weightSeconds(model, rules, stage);
     description.inFlight = stage.inFlight;
     description.inFlightLimit = inFlightLimit(plan, stage);
     description.recompute = stage.recompute;
   }
   return description;
-}
-
-/// The model's name of its loss, for the plan file; empty in inference.
-static StringRef lossName(func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (function.getResultAttr(i, hh::lossAttrName))
-      if (auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name"))
-        return name.getValue();
-  return "";
 }
 
 namespace {
@@ -180,6 +186,8 @@ private:
                                const planner::Options &options,
                                const planner::Plan &plan,
                                llvm::json::Value &figures);
+  void addTraining(func::FuncOp function, ArrayRef<hh::StageDescription> stages,
+                   llvm::json::Value &figures);
   LogicalResult writePlan(const llvm::json::Value &figures);
 };
 } // namespace
@@ -224,6 +232,23 @@ LogicalResult Partition::addExplanation(
   (*figures.getAsObject())["explanation"] =
       planner::explanationToJSON(model.graph, cluster, plan, explanation);
   return success();
+}
+
+/// What the plan file says of a training step beside the planner's figures.
+void Partition::addTraining(func::FuncOp function,
+                            ArrayRef<hh::StageDescription> stages,
+                            llvm::json::Value &figures) {
+  if (!training)
+    return;
+  llvm::json::Object &plan = *figures.getAsObject();
+  for (auto [stage, value] : llvm::zip(stages, *plan.getArray("stages")))
+    (*value.getAsObject())["weight_seconds"] = stage.weightSeconds;
+  if (!schedule.empty())
+    plan["schedule"] = schedule.getValue();
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (function.getResultAttr(i, hh::lossAttrName))
+      if (auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name"))
+        plan["loss"] = name.getValue();
 }
 
 LogicalResult Partition::writePlan(const llvm::json::Value &figures) {
@@ -301,18 +326,17 @@ LogicalResult Partition::partition() {
       return function.emitError() << llvm::toString(throughput.takeError());
     plan->upperBoundThroughput = *throughput;
   }
+  std::vector<hh::StageDescription> descriptions;
+  for (const planner::Stage &stage : plan->stages)
+    descriptions.push_back(describe(*model, rules, cluster, *plan, stage));
   llvm::json::Value figures = planner::planToJSON(model->graph, cluster, *plan);
   addLibraryBytes(*model, cluster, *plan, figures);
-  if (StringRef name = lossName(function); !name.empty())
-    (*figures.getAsObject())["loss"] = name;
+  addTraining(function, descriptions, figures);
   if (failed(addExplanation(function, rules, *model, cluster, options, *plan,
                             figures)) ||
       failed(writePlan(figures)))
     return failure();
 
-  std::vector<hh::StageDescription> descriptions;
-  for (const planner::Stage &stage : plan->stages)
-    descriptions.push_back(describe(cluster, *plan, stage));
   auto end = OpBuilder::atBlockEnd(module.getBody());
   hh::recordFingerprint(module);
   builder.build(descriptions);

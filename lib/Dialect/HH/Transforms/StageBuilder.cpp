@@ -175,6 +175,8 @@ void StageBuilder::buildStage(unsigned stage,
   if (description.inFlight > 0) {
     stageOp->setAttr(backwardSecondsAttrName,
                      builder.getF64FloatAttr(description.backwardSeconds));
+    stageOp->setAttr(weightSecondsAttrName,
+                     builder.getF64FloatAttr(description.weightSeconds));
     stageOp->setAttr(inFlightAttrName,
                      builder.getI64IntegerAttr(description.inFlight));
     stageOp->setAttr(inFlightLimitAttrName,

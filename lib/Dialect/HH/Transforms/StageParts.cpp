@@ -22,7 +22,9 @@ double StageParts::backwardSeconds() const {
 }
 
 double StageParts::weightSeconds() const {
-  return weight ? backwardSeconds() / 2 : 0;
+  ProgramOp stage = forward;
+  auto seconds = stage->getAttrOfType<FloatAttr>(weightSecondsAttrName);
+  return weight && seconds ? seconds.getValueAsDouble() : 0;
 }
 
 SmallVector<std::pair<StringAttr, Type>> StageParts::gradients() const {

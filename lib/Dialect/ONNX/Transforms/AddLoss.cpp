@@ -128,7 +128,7 @@ struct AddLoss : impl::AddLossBase<AddLoss> {
 
 private:
   LogicalResult run();
-  FailureOr<unsigned> chooseOutput();
+  FailureOr<std::optional<unsigned>> chooseOutput();
   LogicalResult checkType(RankedTensorType type, StringRef name);
   void keepOnly(unsigned output, Value loss);
 
@@ -160,13 +160,14 @@ private:
 
 } // namespace
 
-/// The named output; else the only one that can be meant.
-FailureOr<unsigned> AddLoss::chooseOutput() {
+/// The named output; else the only one that can be meant. None where a model
+/// that says nothing of a loss may do without.
+FailureOr<std::optional<unsigned>> AddLoss::chooseOutput() {
   SmallVector<unsigned> outputs = modelOutputs();
   if (!lossOutput.empty()) {
     for (unsigned output : outputs)
       if (outputName(output) == lossOutput)
-        return output;
+        return std::optional(output);
     return main.emitError("the loss must come from an output of the model, "
                           "there are: ")
            << names(outputs) << "; got: '" << lossOutput << "'";
@@ -178,7 +179,9 @@ FailureOr<unsigned> AddLoss::chooseOutput() {
       return !isFloat(type) || type.getRank() != 0;
     });
   if (possible.size() == 1)
-    return possible.front();
+    return std::optional(possible.front());
+  if (!required && loss.empty())
+    return std::optional<unsigned>();
   if (possible.empty())
     return main.emitError("training needs a loss: an output that is a float "
                           "scalar, or cross-entropy or mse of one (--loss), "
@@ -249,9 +252,13 @@ LogicalResult AddLoss::run() {
         "module must have a function @main of one block");
   if (!loss.empty() && loss != "cross-entropy" && loss != "mse")
     return main.emitError("loss must be cross-entropy or mse, got: ") << loss;
-  FailureOr<unsigned> output = chooseOutput();
-  if (failed(output) ||
-      failed(checkType(outputType(*output), outputName(*output))))
+  FailureOr<std::optional<unsigned>> chosen = chooseOutput();
+  if (failed(chosen))
+    return failure();
+  std::optional<unsigned> output = *chosen;
+  if (!output)
+    return success();
+  if (failed(checkType(outputType(*output), outputName(*output))))
     return failure();
   Operation *terminator = main.getBody().front().getTerminator();
   Value value = terminator->getOperand(*output);

@@ -15,6 +15,8 @@ namespace hethub::hh {
 /// fit in memory.
 constexpr llvm::StringLiteral inFlightAttrName = "hh.in_flight";
 constexpr llvm::StringLiteral inFlightLimitAttrName = "hh.in_flight_limit";
+/// The part of `hh.backward_seconds` that gradients of parameters take.
+constexpr llvm::StringLiteral weightSecondsAttrName = "hh.weight_seconds";
 
 /// The programs of one stage. `backward` and `weight` are null in inference.
 struct StageParts {
@@ -24,8 +26,7 @@ struct StageParts {
   llvm::SmallVector<ProgramOp, 3> programs() const;
 
   /// Predicted seconds of a microbatch's backward pass, of both parts together,
-  /// and the share of `weight` in it: half, since a matrix product has one of
-  /// its size in each. 0 where there is no such part.
+  /// and what `weight` has of them. 0 where there is no such part.
   double backwardSeconds() const;
   double weightSeconds() const;
 

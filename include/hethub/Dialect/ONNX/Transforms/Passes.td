@@ -128,6 +128,7 @@ def AddLoss : Pass<"onnx-add-loss", "::mlir::ModuleOp"> {
   let options = [
     Option<"loss", "loss", "std::string", "", "cross-entropy or mse; empty: the output is the loss">,
     Option<"lossOutput", "loss-output", "std::string", "", "name of the output that makes the loss">,
+    Option<"required", "required", "bool", "true", "a model without a loss is an error, else it stays as it is">,
   ];
   let dependentDialects = ["::hethub::hh::HHDialect"];
 }
