@@ -17,6 +17,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from gradient_cases import Case, Fixed, Parts, all_cases
@@ -165,8 +166,8 @@ class Module:
         return loss
 
 
-def run_programs(text: str, module: Module) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """The loss and the gradients that printed programs compute."""
+def run_programs(text: str, module: Any) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """The loss and the gradients that printed programs compute with the module's `parameters` and `inputs`."""
     slots, gradients, loss = {}, {}, None
     starts = [m.start() for m in re.finditer(r"^ *hh\.program", text, re.M)]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -245,18 +246,10 @@ def check(module: Module, text: str) -> str:
     return ""
 
 
-def differentiate(modules: list[Module], folder: Path, split_weight: bool) -> tuple[dict[int, str], dict[int, str]]:
-    """What hh-opt prints and complains about, by case."""
-    texts, refused = [], {}
-    for i, module in enumerate(modules):
-        try:
-            texts.append(module.text(i))
-        except Exception as error:  # a case that torch itself refuses
-            refused[i] = f"torch: {str(error).splitlines()[0]}"
-            texts.append("\n")
+def tool_output(texts: list[str], folder: Path, option: str) -> tuple[dict[int, str], dict[int, str]]:
+    """What hh-opt prints of modules named case_0, case_1, ..., and what it complains about."""
     path = folder / "cases.mlir"
     path.write_text("// -----\n".join(texts))
-    option = "--hh-differentiate" + ("=split-weight" if split_weight else "")
     done = subprocess.run(
         [TOOLS / "hh-opt", path, "--split-input-file", option, "--mlir-print-debuginfo=false"],
         capture_output=True,
@@ -268,13 +261,26 @@ def differentiate(modules: list[Module], folder: Path, split_weight: bool) -> tu
     for text in texts:
         starts.append(line)
         line += text.count("\n") + 1
-    complaints: dict[int, str] = dict(refused)
+    complaints: dict[int, str] = {}
     for match in re.finditer(r"cases\.mlir:(\d+):\d+: error: (.*)", done.stderr):
         number = sum(start <= int(match[1]) for start in starts) - 1
         complaints.setdefault(number, match[2])
     if done.returncode and not complaints:
         raise SystemExit(f"hh-opt failed: {done.stderr[-2000:]}")
     return printed, complaints
+
+
+def differentiate(modules: list[Module], folder: Path, split_weight: bool) -> tuple[dict[int, str], dict[int, str]]:
+    texts, refused = [], {}
+    for i, module in enumerate(modules):
+        try:
+            texts.append(module.text(i))
+        except Exception as error:  # a case that torch itself refuses
+            refused[i] = f"torch: {str(error).splitlines()[0]}"
+            texts.append("\n")
+    option = "--hh-differentiate" + ("=split-weight" if split_weight else "")
+    printed, complaints = tool_output(texts, folder, option)
+    return printed, complaints | refused
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -185,12 +185,17 @@ LogicalResult AttentionLowering::composed(Value mask) {
     if (Lowering::element(mask).isInteger(1))
       mask = l.where(mask, l.fullReal({}, 0, element),
                      l.fullReal({}, minusInfinity, element));
-    scores = l.binary("add.Tensor", scores, mask);
     Value largest = l.reduce("amax", mask, {Lowering::rank(mask) - 1}, true);
     empty = l.withReal("eq.Scalar", largest, minusInfinity, l.boolean());
-  }
-  if (mode == 2)
+    if (mode == 2)
+      shown = l.binary("add.Tensor", scores, mask);
+    // Computed as if they had all keys: a softmax over nothing has gradients
+    // that are not numbers.
+    mask = l.where(empty, l.fullReal({}, 0, element), mask);
+    scores = l.binary("add.Tensor", scores, mask);
+  } else if (mode == 2) {
     shown = scores;
+  }
   Type precision = l.node.attribute("softmax_precision")
                        ? elementTypeOf(l.node.integer("softmax_precision", 1),
                                        l.builder.getContext())

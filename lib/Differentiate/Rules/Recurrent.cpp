@@ -137,7 +137,9 @@ Steps Network::run(const Direction &direction, Value inputBias, Step step) {
   Value h = direction.h, c = direction.c;
   Values outputs;
   for (int64_t t = 0; t < d.dims(x)[0]; ++t) {
-    auto [nextH, nextC] = step(f.select(inputs, 0, t), h, c);
+    // The gradients of slices lie side by side, those of selections do not.
+    Value input = f.squeeze(f.slice(inputs, 0, t, t + 1), {0});
+    auto [nextH, nextC] = step(input, h, c);
     outputs.push_back(output(direction, t, nextH));
     h = kept(direction, t, nextH, h);
     c = c ? kept(direction, t, nextC, c) : c;
@@ -239,6 +241,8 @@ torchNetwork(Derivation &d, const Values &states,
              function_ref<Steps(Network &, const Direction &)> cell) {
   if (d.real("dropout") != 0 && d.flag("train"))
     return d.refuse("dropout between layers has no gradient");
+  if (d.typeOf(d.out()).getNumElements() == 0)
+    return d.refuse("a network without steps or entries has no gradient");
   Network n(d);
   CallBuilder &f = n.f;
   bool batchFirst = d.flag("batch_first"), biases = d.flag("has_biases");
@@ -342,6 +346,8 @@ LogicalResult onnxNetwork(
     Derivation &d, StringRef cellState, StringRef peephole,
     function_ref<Steps(Network &, const Direction &, ArrayRef<Activation>)>
         cell) {
+  if (d.typeOf(d.out()).getNumElements() == 0)
+    return d.refuse("a network without steps or entries has no gradient");
   Network n(d);
   CallBuilder &f = n.f;
   Value x = d.in("x"), w = d.in("w"), r = d.in("r");
