@@ -20,9 +20,9 @@ TrainLog::TrainLog(const TrainOptions &options, int64_t samplesPerStep,
 }
 
 void TrainLog::add(const StepLine &line) {
-  auto now = Clock::now();
-  double seconds = secondsBetween(last_, now);
-  last_ = now;
+  // Lines come some steps late: the time is that of the step.
+  double seconds = secondsBetween(last_, line.end);
+  last_ = line.end;
   double rate =
       seconds > 0 ? static_cast<double>(samplesPerStep_) / seconds : 0;
   if (file_) {
@@ -32,7 +32,7 @@ void TrainLog::add(const StepLine &line) {
                            {"gradient_norm", nullptr},
                            {"samples_per_s", rate},
                            {"step_s", seconds},
-                           {"seconds", secondsBetween(start_, now)}};
+                           {"seconds", secondsBetween(start_, line.end)}};
     if (line.gradientNorm)
       json["gradient_norm"] = *line.gradientNorm;
     std::string text = json.dump() + "\n";

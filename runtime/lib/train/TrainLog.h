@@ -15,6 +15,7 @@ struct StepLine {
   double loss = 0;  ///< mean over microbatches
   double learningRate = 0;
   std::optional<double> gradientNorm; ///< before clipping
+  Clock::time_point end;              ///< of the step on rank 0
 };
 
 class TrainLog {

@@ -186,6 +186,8 @@ void Trainer::oneStep() {
     stats_.repeatEndS.push_back(sinceStart(end));
     stats_.repeatBusyS.push_back(busyS);
   }
+  if (talk_.isFirstRank())
+    ends_.push_back(end);
   ++stats_.steps;
   ++state_.step;
   state_.samples += samplesPerStep(spec_);
@@ -203,6 +205,8 @@ void Trainer::log(size_t keep) {
     if (needsNorm())
       line.gradientNorm = std::sqrt(report->squares);
     line.step = ++logged_;
+    line.end = ends_.front();
+    ends_.pop_front();
     log_->add(line);
     stopReported_ |= report->wantsStop;
   }

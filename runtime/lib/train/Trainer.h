@@ -60,8 +60,9 @@ private:
   StepTalk talk_;
   std::unique_ptr<TrainLog> log_; ///< of rank 0
   TrainState state_;
-  int64_t firstStep_ = 0; ///< of this run
-  int64_t logged_ = 0;    ///< steps that the log has
+  int64_t firstStep_ = 0;              ///< of this run
+  int64_t logged_ = 0;                 ///< steps that the log has
+  std::deque<Clock::time_point> ends_; ///< rank 0: of steps not logged yet
   bool stopReported_ = false;
   TrainingStep::Losses losses_; ///< of the step that runs
   double squares_ = 0;
