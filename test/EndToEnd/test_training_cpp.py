@@ -1,0 +1,74 @@
+"""The C++ of a training stage computes the bits of its program file: both take the same steps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hethub
+import numpy as np
+import pytest
+import small_models
+from hethub import TrainingStep
+from onnx import TensorProto, helper, numpy_helper
+
+SAMPLES, MICROBATCH, MICROBATCHES, WIDTH = 24, 4, 3, 6
+STEPS = 3
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A matrix that both stages read, batch norm and dropout, exported as for inference."""
+    random = np.random.default_rng(5)
+    weights = {
+        "w": random.standard_normal((WIDTH, WIDTH), np.float32) / 2,
+        "scale": np.ones(WIDTH, np.float32),
+        "shift": np.zeros(WIDTH, np.float32),
+        "mean": np.zeros(WIDTH, np.float32),
+        "variance": np.ones(WIDTH, np.float32),
+        "v": random.standard_normal((WIDTH, WIDTH), np.float32) / 2,
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"], name="first"),
+        helper.make_node("BatchNormalization", ["h", "scale", "shift", "mean", "variance"], ["n"], name="norm"),
+        helper.make_node("Relu", ["n"], ["r"], name="relu"),
+        helper.make_node("Dropout", ["r"], ["d"], name="drop"),
+        helper.make_node("MatMul", ["d", "v"], ["m"], name="middle"),
+        helper.make_node("Tanh", ["m"], ["t"], name="tanh"),
+        helper.make_node("MatMul", ["t", "w"], ["y"], name="last"),
+    ]
+    return small_models.save_graph(
+        tmp_path_factory.mktemp("cpp") / "model.onnx",
+        nodes,
+        {"x": (TensorProto.FLOAT, [MICROBATCH, WIDTH])},
+        {"y": (1, [MICROBATCH, WIDTH])},
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+
+
+def checkpoint(folder: Path) -> dict[str, bytes]:
+    newest = folder / (folder / "latest").read_text().strip()
+    return {file.name: file.read_bytes() for file in newest.glob("*.safetensors")}
+
+
+def test_both_engines_take_the_same_steps(model: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    stages = [["first", "norm", "relu", "drop"], ["middle", "tanh", "last", "loss/difference", "loss/square", "loss"]]
+    plan.write_text(json.dumps({"stages": [{"device_type": "cpu", "nodes": nodes} for nodes in stages]}))
+    step = TrainingStep(loss="mse", schedule="zero-bubble", training_mode=("batch-norm", "dropout"))
+    out = hethub.compile(model, tmp_path / "out", stages=2, plan_file=plan, microbatches=MICROBATCHES, training=step)
+    hethub.build(out)
+    random = np.random.default_rng(8)
+    data = {name: random.standard_normal((SAMPLES, WIDTH), np.float32) for name in ("x", "labels")}
+    np.savez(tmp_path / "data.npz", **data)
+
+    losses, checkpoints = {}, {}
+    for engine in ("program", "cpp"):
+        folder, log = tmp_path / engine, tmp_path / f"{engine}.jsonl"
+        settings = hethub.Settings(checkpoint=folder, seed=4)
+        hethub.train(out, tmp_path / "data.npz", steps=STEPS, settings=settings, engine=engine, log=log, timeout=60)
+        losses[engine] = [json.loads(line)["loss"] for line in log.read_text().splitlines()]
+        checkpoints[engine] = checkpoint(folder)
+    assert len(losses["program"]) == STEPS and len(set(losses["program"])) == STEPS
+    assert losses["cpp"] == losses["program"]
+    assert checkpoints["cpp"] == checkpoints["program"]
