@@ -133,6 +133,20 @@ def test_training_form(tmp_path: Path) -> None:
     assert not calls["aten::batch_norm"]
 
 
+def test_recomputation_is_the_plan_s_choice(tmp_path: Path, layers: Path) -> None:
+    """A stage that computes again saves what it receives and nothing else; the other one saves what it computed."""
+    training = TrainingStep(loss="mse")
+    plan = hethub.plan(layers, tmp_path / "plan.json", stages=2, training=training)
+    plan["stages"][0]["recompute"] = True
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    out = hethub.compile(layers, tmp_path / "out", stages=2, plan_file=tmp_path / "plan.json", training=training)
+    again, kept = ([p.name for p in functions(s)["forward"].outputs if p.HasField("saved")] for s in read_stages(out))
+    assert again == ["x"]
+    assert len(kept) > 2
+    ops = [i.call.op for i in functions(read_stages(out)[0])["backward"].body]
+    assert "aten::relu" in ops and "aten::threshold_backward" in ops
+
+
 def test_frozen_parameters(tmp_path: Path, layers: Path) -> None:
     step = TrainingStep(loss="mse", freeze=("w_0", "b_?"))
     programs = read_stages(hethub.compile(layers, tmp_path / "out", stages=2, training=step))

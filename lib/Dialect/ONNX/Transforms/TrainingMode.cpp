@@ -44,7 +44,7 @@ private:
   LogicalResult run();
   LogicalResult trainBatchNorm(Operation *op);
   void trainDropout(Operation *op);
-  LogicalResult addUpdate(Operation *norm, unsigned output);
+  LogicalResult addUpdate(Operation *norm, unsigned output, Location loc);
 
   func::FuncOp main;
   llvm::StringSet<> updated;
@@ -54,17 +54,18 @@ private:
 
 /// The new value of a running statistic becomes a result of the model, which
 /// the runtime stores in the parameter.
-LogicalResult TrainingMode::addUpdate(Operation *norm, unsigned output) {
+LogicalResult TrainingMode::addUpdate(Operation *norm, unsigned output,
+                                      Location loc) {
   hh::GetParameterOp parameter = parameterOf(Node(norm).input(2 + output));
   if (!parameter) {
-    norm->emitWarning("running statistics must be parameters to be updated, "
-                      "got a computed value: they keep their values");
+    emitWarning(loc, "running statistics must be parameters to be updated, "
+                     "got a computed value: they keep their values");
     return success();
   }
   StringRef name = parameter.getParameter();
   if (!updated.insert(name).second)
-    return norm->emitError("a running statistic must have one batch "
-                           "normalisation that updates it, got two for '")
+    return emitError(loc, "a running statistic must have one batch "
+                          "normalisation that updates it, got two for '")
            << name << "'";
   Value value = norm->getResult(output);
   Builder builder(main.getContext());
@@ -105,8 +106,9 @@ LogicalResult TrainingMode::trainBatchNorm(Operation *op) {
   for (unsigned i = 0; i < 3; ++i)
     if (Value output = node.output(i))
       output.replaceAllUsesWith(norm->getResult(i));
+  Location model = op->getLoc();
   op->erase();
-  if (failed(addUpdate(norm, 1)) || failed(addUpdate(norm, 2)))
+  if (failed(addUpdate(norm, 1, model)) || failed(addUpdate(norm, 2, model)))
     return failure();
   return success();
 }
