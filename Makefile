@@ -3,12 +3,13 @@
 # make test    lit, GoogleTest and pytest; test-all adds the wide ones
 # make bench   ratios of speed, all from one run
 # make bench-hetero  share of what unlike devices could give, beside a peer
+# make soak    training under faults at 50 moments, and many thousands of steps without growth
 # make docs    generated pages of operations and passes
 # make lint    formatting and static checks
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 
-.PHONY: setup demo test test-all bench bench-hetero docs lint
+.PHONY: setup demo test test-all bench bench-hetero soak docs lint
 
 setup:
 	@utils/setup/setup.sh $(JOBS)
@@ -27,6 +28,9 @@ bench: setup
 
 bench-hetero: setup
 	@$(PYTHON) -m bench hetero
+
+soak: setup
+	@$(PYTHON) -m pytest -q --durations=5 test/Runtime/test_training_faults.py
 
 docs: setup
 	@utils/docs.sh

@@ -358,6 +358,17 @@ TEST_F(Checkpoint, AFullDiskLosesNothing) {
   EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-000002"}));
 }
 
+TEST_F(Checkpoint, ALostRankIsNoMatterOfTheDisk) {
+  StageSpec spec = plan({1});
+  int sums = 0;
+  Checkpoints checkpoints(ckpt(), 0, spec, 0, [&](int64_t value) {
+    if (++sums == 2)
+      fail("the connection is lost");
+    return value;
+  });
+  EXPECT_THROW(checkpoints.trySave(stateOf(0, 1, 1)), Error);
+}
+
 TEST_F(Checkpoint, HooksSaveEveryFewStepsAndAtTheEnd) {
   StageSpec spec = plan({1});
   CheckpointOptions options;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <set>
 
 using namespace hethub::runtime;
 using hethub::runtime::test::TemporaryFolder;
@@ -162,14 +163,14 @@ TEST_F(Weights, WritesSafetensorsThatCanBeMapped) {
   EXPECT_EQ(text[0], '{');
   json header = json::parse(text);
   EXPECT_EQ(header["__metadata__"]["format"], "pt");
-  std::map<int64_t, int64_t> ranges;
+  std::set<std::pair<int64_t, int64_t>> ranges;
   for (const auto &[name, tensor] : tensors) {
     const json &offsets = header[name]["data_offsets"];
-    ranges.emplace(offsets[1], offsets[0]);
+    ranges.emplace(offsets[0], offsets[1]);
     EXPECT_EQ(offsets[0].get<size_t>() % tensor.element_size(), 0u) << name;
   }
   int64_t end = 0;
-  for (const auto &[rangeEnd, begin] : ranges) {
+  for (const auto &[begin, rangeEnd] : ranges) {
     EXPECT_EQ(begin, end);
     end = rangeEnd;
   }

@@ -15,10 +15,11 @@ import safetensors.numpy
 import small_models
 import torch
 import torch_training
-from hethub import HetHubError, TrainingStep, tools
+from hethub import HetHubError, tools
 from model_table import ensure
 from onnx import load, numpy_helper
 from torch_training import TASKS
+from training_layers import compile_layers, write_data
 from training_runs import compile_task, options
 
 STEPS, SAVED_AT = 9, 5
@@ -26,28 +27,12 @@ STEPS, SAVED_AT = 9, 5
 PLANS = {"one": (1,), "three": (1, 1, 1), "replicas": (2, 1)}
 
 
-def compile_layers(model: Path, out: Path, replicas: tuple[int, ...]) -> Path:
-    devices = [f"  - {{name: type{k}, kind: cpu, count: {count}, memory: 1 GiB}}" for k, count in enumerate(replicas)]
-    cluster, plan = out.with_suffix(".yaml"), out.with_suffix(".json")
-    cluster.write_text("\n".join(["devices:", *devices]) + "\n")
-    layers = small_models.LAYERS
-    stages = [{"device_type": f"type{k}", "replicas": count} for k, count in enumerate(replicas)]
-    for k, stage in enumerate(stages[1:], 1):
-        stage["first"] = f"add_{layers * k // len(replicas)}"
-    plan.write_text(json.dumps({"stages": stages}))
-    return hethub.compile(model, out, cluster=cluster, plan_file=plan, microbatches=4, emit=("program",),
-                          training=TrainingStep(loss="mse"))  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One model in several plans, with data."""
     folder = tmp_path_factory.mktemp("plans")
     model = small_models.layers_model(folder / "model.onnx")
-    random = np.random.default_rng(3)
-    x = random.standard_normal((40, small_models.WIDTH), np.float32)
-    labels = np.maximum(x @ random.standard_normal((small_models.WIDTH, small_models.WIDTH), np.float32), 0)
-    np.savez(folder / "data.npz", x=x, labels=labels)
+    write_data(folder / "data.npz")
     return {name: compile_layers(model, folder / name, replicas) for name, replicas in PLANS.items()}
 
 

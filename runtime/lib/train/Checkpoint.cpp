@@ -8,7 +8,6 @@
 #include "weights/SafetensorsWriter.h"
 
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 
 using namespace hethub::runtime;
@@ -64,26 +63,32 @@ void Checkpoints::waitToBeStopped() const {
   fail("another rank failed");
 }
 
-bool Checkpoints::together(const std::function<void()> &work) const {
-  // Nobody may go on, and nobody may leave, while another still works: the sum
-  // comes before the error goes up.
-  std::exception_ptr problem;
+Checkpoints::Outcome
+Checkpoints::together(const std::function<void()> &work) const {
+  Outcome outcome;
   try {
     work();
-  } catch (...) {
-    problem = std::current_exception();
+  } catch (const std::exception &error) {
+    outcome.problem = messageOf(error);
   }
-  bool allDid = sum_(problem ? 1 : 0) == 0;
-  if (problem)
-    std::rethrow_exception(problem);
-  return allDid;
+  // Nobody may go on, and nobody may leave, while another still works. A rank
+  // that is lost meanwhile is no problem of this kind: that error goes up.
+  outcome.allDid = sum_(outcome.problem ? 1 : 0) == 0;
+  return outcome;
+}
+
+void Checkpoints::demand(const Outcome &outcome) const {
+  if (outcome.problem)
+    throw Error(*outcome.problem);
+  if (!outcome.allDid)
+    waitToBeStopped();
 }
 
 bool Checkpoints::begin(TrainState &state, bool resume) {
   CheckpointManifest manifest;
   std::vector<Refill> refills;
   std::optional<std::string> newest;
-  bool ready = together([&] {
+  demand(together([&] {
     if (rank_ == 0) {
       onDisk(folder_,
              [&](auto &error) { fs::create_directories(folder_, error); });
@@ -100,9 +105,7 @@ bool Checkpoints::begin(TrainState &state, bool resume) {
       return;
     manifest = CheckpointManifest::read(*newest);
     refills = readState(*newest, manifest, state, spec_.model);
-  });
-  if (!ready)
-    waitToBeStopped();
+  }));
   // A folder that is not shared, or seen late, would mix two states.
   int64_t step = newest ? manifest.step : -1;
   if (int64_t ranks = sum_(1); sum_(step) != step * ranks)
@@ -185,7 +188,7 @@ void Checkpoints::removeOld(int64_t step) const {
     removeCheckpoint(folder_, stepName(steps[i]));
 }
 
-bool Checkpoints::attempt(const TrainState &state) const {
+Checkpoints::Outcome Checkpoints::attempt(const TrainState &state) const {
   std::string name = stepName(state.step);
   std::string part = hidden(folder_, name, ".part");
   auto cleanUp = [&] {
@@ -193,47 +196,39 @@ bool Checkpoints::attempt(const TrainState &state) const {
     if (rank_ == 0)
       fs::remove_all(part, ignored);
   };
-  try {
+  Outcome outcome = together([&] {
     // What a run left that died half-way would else come along.
-    bool done = together([&] {
-                  cleanUp();
-                  if (rank_ == 0)
-                    onDisk(part, [&](auto &error) {
-                      fs::create_directories(part, error);
-                    });
-                }) &&
-                together([&] { writeStage(state, part); }) && together([&] {
-                  if (rank_ == 0)
-                    publish(state, name);
-                });
-    if (!done)
-      cleanUp();
-    else if (rank_ == 0)
-      removeOld(state.step);
-    return done;
-  } catch (...) {
     cleanUp();
-    throw;
-  }
+    if (rank_ == 0)
+      onDisk(part, [&](auto &error) { fs::create_directories(part, error); });
+  });
+  if (outcome.allDid)
+    outcome = together([&] { writeStage(state, part); });
+  if (outcome.allDid)
+    outcome = together([&] {
+      if (rank_ == 0)
+        publish(state, name);
+    });
+  if (!outcome.allDid)
+    cleanUp();
+  else if (rank_ == 0)
+    removeOld(state.step);
+  return outcome;
 }
 
-void Checkpoints::save(const TrainState &state) {
-  if (!attempt(state))
-    waitToBeStopped();
-}
+void Checkpoints::save(const TrainState &state) { demand(attempt(state)); }
 
 bool Checkpoints::trySave(const TrainState &state) {
-  try {
-    return attempt(state);
-  } catch (const std::exception &error) {
+  Outcome outcome = attempt(state);
+  if (outcome.problem) {
     std::fprintf(stderr,
                  "warning: %s: the checkpoint of step %lld is not written: "
                  "%s; training goes on\n",
                  rankName(spec_, rank_).c_str(),
-                 static_cast<long long>(state.step), messageOf(error).c_str());
+                 static_cast<long long>(state.step), outcome.problem->c_str());
     std::fflush(stderr);
-    return false;
   }
+  return outcome.allDid;
 }
 
 TrainHooks hethub::runtime::checkpointHooks(const CheckpointOptions &options,

@@ -19,6 +19,7 @@
 #include "hethub/runtime/TrainState.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace hethub::runtime {
@@ -50,9 +51,15 @@ public:
   bool trySave(const TrainState &state);
 
 private:
-  bool together(const std::function<void()> &work) const;
+  /// How work on the disk went that all ranks do at once.
+  struct Outcome {
+    std::optional<std::string> problem; ///< of this rank
+    bool allDid = false;
+  };
+  Outcome together(const std::function<void()> &work) const;
+  void demand(const Outcome &outcome) const;
   [[noreturn]] void waitToBeStopped() const;
-  bool attempt(const TrainState &state) const;
+  Outcome attempt(const TrainState &state) const;
   void writeStage(const TrainState &state, const std::string &folder) const;
   void publish(const TrainState &state, const std::string &name) const;
   void removeOld(int64_t step) const;
