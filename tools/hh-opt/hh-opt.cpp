@@ -2,12 +2,12 @@
 
 #include "hethub/Conversion/ONNXToATen/Passes.h"
 #include "hethub/Cost/Passes.h"
-#include "hethub/Differentiate/Passes.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Differentiate/Passes.h"
 #include "hethub/Emit/Program/Passes.h"
 #include "hethub/Pipelines/Pipelines.h"
 

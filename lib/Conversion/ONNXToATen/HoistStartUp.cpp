@@ -34,10 +34,9 @@ llvm::SetVector<Operation *> constantWork(Block &block, bool training) {
       continue;
     bool constant = llvm::all_of(op.getOperands(), [&](Value operand) {
       Operation *producer = operand.getDefiningOp();
-      return producer &&
-             (work.contains(producer) ||
-              (isSource(producer) &&
-               !(training && isa<hh::GetParameterOp>(producer))));
+      return producer && (work.contains(producer) ||
+                          (isSource(producer) &&
+                           !(training && isa<hh::GetParameterOp>(producer))));
     });
     if (constant)
       work.insert(&op);

@@ -141,8 +141,7 @@ void Inserter::makeProgram(unsigned index, OpBuilder &builder) {
       builder, stage.getLoc(), "stage_" + std::to_string(index),
       builder.getFunctionType(inputTypes, outputTypes), index,
       stage.getDevice(), stage.getReplicas(), /*part=*/nullptr,
-      arrayOf(inputAttrs),
-      arrayOf(outputAttrs));
+      arrayOf(inputAttrs), arrayOf(outputAttrs));
   for (NamedAttribute attribute : stage->getDiscardableAttrs())
     program->setAttr(attribute.getName(), attribute.getValue());
 
