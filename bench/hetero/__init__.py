@@ -3,9 +3,10 @@
 python -m bench hetero [--rounds N] [--steps N] [--microbatches M] [--cells K] [part ...]
 
 Each round measures the bound, ours and the peer one after the other, so that what else the machine does meets all
-alike; the figures are medians over the rounds with their 95 % intervals. Devices are emulated by the runtime's
-`emulate:` (docs/Runtime.md); the peer, torch.distributed.pipelining over Gloo, has the same device model: its forwards
-and backwards last as long as the planner says that its share of the blocks takes. Its links are not emulated.
+alike; the figures are medians over the rounds with their 95 % intervals. Devices are emulated twice: by the runtime's
+`emulate:` (docs/Runtime.md), and by CPU quotas. The peer, torch.distributed.pipelining over Gloo, has the same device
+model: its forwards and backwards last as long as the planner says that its share of the blocks takes, or it has the
+same quotas. Its links are not emulated.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ __all__ = ["measure"]
 def measure(arguments: list[str]) -> Iterator[Row]:
     from . import balanced, unlike
 
-    parts = {"balanced": balanced.measure, "unlike": unlike.measure}  # the last one prints the last line
+    parts = {
+        "quotas": unlike.measure_quotas,
+        "balanced": balanced.measure,
+        "unlike": unlike.measure,  # prints the last line
+    }
     parser = argparse.ArgumentParser(prog="python -m bench hetero", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20, help="how often all is measured (20)")
     parser.add_argument("--steps", type=int, default=2, help="steps of a run that are counted (2)")
     parser.add_argument("--microbatches", type=int, default=64, metavar="M", help="of a step (64)")
+    parser.add_argument("--schedule", default="zero-bubble", help="of our training on unlike devices (zero-bubble)")
     parser.add_argument("--cells", type=int, default=99, metavar="K", help="the first K clusters only (all)")
     parser.add_argument("parts", nargs="*", metavar="part", help=f"among {', '.join(parts)} (default: all)")
     options = parser.parse_args(arguments)
@@ -40,4 +46,6 @@ def measure(arguments: list[str]) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="hethub-hetero-") as scratch:
         for name in parts:
             if name in (options.parts or parts):
-                yield from parts[name](Path(scratch), options)
+                folder = Path(scratch) / name
+                folder.mkdir()
+                yield from parts[name](folder, options)

@@ -1,53 +1,40 @@
-"""Emulated clusters of the bench, and what a block of the model costs on each of their devices."""
+"""Emulated clusters of the bench."""
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import hethub
-from hethub import Search
-
-from .decoder import Size
 
 QUICK = "bandwidth: 10 Gbit/s, latency: 50 us"
 SLOW = "bandwidth: 200 Mbit/s, latency: 1 ms"
 
 
 @dataclass(frozen=True)
+class Device:
+    """`slowdown`: computes last that many times what they were measured at (the runtime's `emulate:`). `share`: of a
+    core, by a CPU quota. One of them is set. The shares of a cluster, or its 1 / slowdown, must add up to less than
+    the machine's cores, else stages wait for a core and not for a device."""
+
+    slowdown: int = 0
+    share: float = 0
+
+
+@dataclass(frozen=True)
 class Cell:
-    """Device types by slowdown, one device each. The busy shares, 1 / slowdown, must add up to less than the machine's
-    cores, else stages wait for a core and not for a device."""
+    """A cluster of one device of each type."""
 
     name: str
-    slowdowns: dict[str, int]
-    link: str = QUICK
+    devices: dict[str, Device]
+    link: str | None = QUICK  # None: what the machine has
 
 
-CELLS = [
-    Cell("2 devices, 1 : 0.4", {"fast": 2, "slow": 5}),
-    Cell("2 devices, 1 : 0.4, slow link", {"fast": 2, "slow": 5}, SLOW),
-    Cell("3 devices, 1 : 0.67 : 0.33", {"fast": 2, "medium": 3, "slow": 6}),
-    Cell("4 devices, 1 : 0.75 : 0.5 : 0.38", {"a": 3, "b": 4, "c": 6, "d": 8}),
+UNLIKE = [
+    Cell("2 devices, 1 : 0.4", {"fast": Device(2), "slow": Device(5)}),
+    Cell("2 devices, 1 : 0.4, slow link", {"fast": Device(2), "slow": Device(5)}, SLOW),
+    Cell("3 devices, 1 : 0.67 : 0.33", {"fast": Device(2), "medium": Device(3), "slow": Device(6)}),
+    Cell("4 devices, 1 : 0.75 : 0.5 : 0.38", {"a": Device(3), "b": Device(4), "c": Device(6), "d": Device(8)}),
 ]
-
-
-def cluster_file(path: Path, profile: Path, cell: Cell, types: Sequence[str], count: int = 1) -> Path:
-    """`count` devices of each of `types`."""
-    lines = ["devices:"]
-    for name in types:
-        emulated = f"emulate: {{slowdown: {cell.slowdowns[name]}}}"
-        lines.append(f"  - {{name: {name}, kind: cpu, count: {count}, memory: 4 GiB, profile: {profile}, {emulated}}}")
-    if len(types) > 1:
-        lines.append("links:")
-        lines += [
-            f"  - {{between: [{a}, {b}], {cell.link}, emulate: true}}" for a, b in itertools.combinations(types, 2)
-        ]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+QUOTAS = [Cell("2 devices, 0.9 : 0.36, CPU quotas", {"fast": Device(share=0.9), "slow": Device(share=0.36)}, None)]
+BALANCED = Cell("2 equal devices", {"first": Device(4), "second": Device(4)})
 
 
 @dataclass(frozen=True)
@@ -67,13 +54,3 @@ class Seconds:
 
 def stage_seconds(plan: dict) -> list[Seconds]:
     return [Seconds(stage["forward_seconds"], stage["backward_seconds"]) for stage in plan["stages"]]
-
-
-def block_seconds(scratch: Path, model: Path, profile: Path, cell: Cell, name: str, size: Size, train: bool) -> list:
-    """What each block takes on a device of type `name`, by the planner's costs: the embedding is with the first block,
-    the head with the last one."""
-    cluster = cluster_file(scratch / f"blocks_{name}.yaml", profile, cell, [name], count=size.blocks)
-    stages = [{"device_type": name} | ({"first": f"blocks.{k}"} if k else {}) for k in range(size.blocks)]
-    file = scratch / f"blocks_{name}.json"
-    file.write_text(json.dumps({"stages": stages}))
-    return stage_seconds(hethub.plan(model, cluster=cluster, plan_file=file, search=Search(train=train)))

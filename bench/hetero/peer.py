@@ -4,10 +4,8 @@ each forward and each backward of a microbatch runs and then lasts until its tim
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +15,14 @@ import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
 from .decoder import INPUT, LABELS, Decoder, Size, loss_of, samples
-from .ours import WARM_UP
+from .lab import WARM_UP, step_seconds
 
 
 def lasting(function: Callable, seconds: float, overruns: list[int]) -> Callable:
+    """It, and then a sleep to the end of `seconds`; 0: as it is."""
+    if not seconds:
+        return function
+
     def padded(*arguments, **keywords):
         end = time.perf_counter() + seconds
         result = function(*arguments, **keywords)
@@ -76,8 +78,7 @@ def main() -> None:
             with torch.no_grad():
                 schedule.eval(*inputs)
         ends.append(time.perf_counter())
-    ends = ends[WARM_UP - 1 :]
-    step = statistics.median(after - before for before, after in itertools.pairwise(ends))
+    step = step_seconds(ends)
     options.result.with_suffix(f".{rank}").write_text(json.dumps({"rate": len(tokens) / step, "overruns": overruns[0]}))
     dist.barrier()
     # Gloo's threads may still run when the interpreter takes its objects down.

@@ -7,16 +7,14 @@ import itertools
 import json
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from hethub.output import Rank
 from hethub.ranks import Ranks
 
 from ..report import TOP
 from .decoder import Size
-from .devices import Seconds
-
-TIMEOUT_SECONDS = 300.0
+from .devices import Seconds, stage_seconds
+from .lab import TIMEOUT_SECONDS, Lab
 
 
 @dataclass
@@ -24,6 +22,7 @@ class Cut:
     """Blocks of each rank, and what a microbatch takes on its device."""
 
     name: str
+    types: tuple[str, ...]  # of the devices
     borders: list[int]  # from 0 to the number of blocks
     seconds: list[Seconds]
     overruns: int = 0
@@ -37,7 +36,7 @@ def seconds_of(borders: list[int], types: tuple[str, ...], blocks: dict[str, lis
 def even_cut(size: Size, blocks: dict[str, list[Seconds]]) -> Cut:
     count = len(blocks)
     borders = [size.blocks * k // count for k in range(count + 1)]
-    return Cut("even cut", borders, seconds_of(borders, tuple(blocks), blocks))
+    return Cut("even cut", tuple(blocks), borders, seconds_of(borders, tuple(blocks), blocks))
 
 
 def best_cut(size: Size, blocks: dict[str, list[Seconds]]) -> Cut:
@@ -48,32 +47,35 @@ def best_cut(size: Size, blocks: dict[str, list[Seconds]]) -> Cut:
             borders = [0, *inner, size.blocks]
             seconds = seconds_of(borders, types, blocks)
             if best is None or max(s.all for s in seconds) < max(s.all for s in best.seconds):
-                best = Cut("best cut", borders, seconds)
+                best = Cut("best cut", types, borders, seconds)
     assert best
     return best
 
 
-def our_cut(size: Size, plan: dict, seconds: list[Seconds], blocks: dict[str, list[Seconds]]) -> Cut:
+def our_cut(size: Size, plan: dict, blocks: dict[str, list[Seconds]]) -> Cut:
     """The times of our stages, which may end within a block; what is computed meanwhile ends at the nearest border."""
-    borders, done = [0], 0.0
+    borders, done, seconds = [0], 0.0, stage_seconds(plan)
     for stage, own in zip(plan["stages"], seconds, strict=True):
         done += own.all / sum(s.all for s in blocks[stage["device_type"]])
         least, most = borders[-1] + 1, size.blocks - (len(seconds) - len(borders))
         borders.append(min(max(round(done * size.blocks), least), most))
     borders[-1] = size.blocks
-    return Cut("our cut", borders, seconds)
+    return Cut("our cut", tuple(stage["device_type"] for stage in plan["stages"]), borders, seconds)
 
 
-def samples_per_second(scratch: Path, cut: Cut, size: Size, training: bool, microbatches: int, steps: int) -> float:
-    """Of steady steps of one run."""
-    result = scratch / "peer"
-    ranks = [Rank(k, k, 0, "") for k in range(len(cut.seconds))]
+def rate(lab: Lab, cut: Cut, training: bool, microbatches: int, steps: int) -> float:
+    """Samples/s of steady steps of one run."""
+    result = lab.scratch / "peer"
+    ranks = [Rank(k, k, 0, name) for k, name in enumerate(cut.types)]
     commands = []
     for rank, (begin, end) in zip(ranks, itertools.pairwise(cut.borders), strict=True):
-        seconds = cut.seconds[rank.rank]
-        command = ["env", f"PYTHONPATH={TOP}", sys.executable, "-m", "bench.hetero.peer"]
+        # A device that a quota makes slow is slow by itself.
+        emulated = lab.cell.devices[rank.device_type].slowdown
+        seconds = cut.seconds[rank.rank] if emulated else Seconds(0, 0)
+        command = [*lab.wraps.get(rank.device_type, []), "env", f"PYTHONPATH={TOP}", "OMP_NUM_THREADS=1"]
+        command += [sys.executable, "-m", "bench.hetero.peer"]
         command += [f"--share={begin},{end}", f"--seconds={seconds.forward},{seconds.backward}"]
-        command += [f"--size={json.dumps(dataclasses.asdict(size))}", f"--microbatches={microbatches}"]
+        command += [f"--size={json.dumps(dataclasses.asdict(lab.size))}", f"--microbatches={microbatches}"]
         command += [f"--steps={steps}", f"--result={result}", *(["--train"] if training else [])]
         commands.append(command)
     with Ranks(ranks, commands, None, quiet=True) as processes:

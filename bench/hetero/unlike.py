@@ -5,111 +5,121 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import hethub
-
+from ..quota import ROOT, available
 from ..report import Row
 from . import peers
-from .decoder import Size, export
-from .devices import CELLS, Cell, block_seconds, stage_seconds
-from .ours import Program, program
+from .decoder import Size
+from .devices import QUOTAS, UNLIKE, Cell
+from .lab import Lab, Program
 from .statistic import Median, median
 
 WANTED = 97.49  # % of the bound
+BEST = "peer, best cut"
 
 
 @dataclass
 class Contest:
     """One cluster and one kind of work."""
 
-    cell: Cell
+    lab: Lab
     training: bool
-    ours: Program
-    alone: list[Program]
-    cuts: list[peers.Cut]
+    options: argparse.Namespace
+    ours: Program = field(init=False)
+    alone: list[Program] = field(init=False)  # the whole model on each device
+    cuts: list[peers.Cut] = field(init=False)
     shares: dict[str, list[float]] = field(default_factory=dict)  # % of the bound by side, one a round
+
+    def __post_init__(self) -> None:
+        types, microbatches = list(self.lab.cell.devices), self.options.microbatches
+        self.ours = self.lab.program(types, self.training, microbatches, self.options.schedule)
+        self.alone = [self.lab.program([name], self.training, microbatches) for name in types]
+        blocks = {name: self.lab.block_seconds(name, self.training) for name in types}
+        size = self.lab.size
+        ours = peers.our_cut(size, self.ours.output.plan, blocks)
+        self.cuts = [peers.even_cut(size, blocks), peers.best_cut(size, blocks), ours]
 
     @property
     def name(self) -> str:
-        return f"{'training' if self.training else 'inference'}, {self.cell.name}"
+        return f"{'training' if self.training else 'inference'}, {self.lab.cell.name}"
+
+    @property
+    def overruns(self) -> int:
+        return sum(each.overruns for each in [self.ours, *self.alone, *self.cuts])
 
     def sides(self) -> dict[str, Median]:
         return {side: median(values) for side, values in self.shares.items()}
 
-    def best_peer(self) -> Median:
-        return self.sides()["peer, best cut"]
-
-    def run(self, scratch: Path, size: Size, options: argparse.Namespace) -> None:
+    def run(self) -> None:
         """One round."""
-        bound = sum(each.samples_per_second(options.steps) for each in self.alone)
-        found = {"ours": self.ours.samples_per_second(options.steps)}
+        steps = self.options.steps
+        # At once, as in the pipeline: devices of one machine share its caches.
+        with ThreadPoolExecutor(len(self.alone)) as pool:
+            bound = sum(pool.map(lambda program: self.lab.rate(program, steps), self.alone))
+        found = {"ours": self.lab.rate(self.ours, steps)}
         for cut in self.cuts:
-            found[f"peer, {cut.name}"] = peers.samples_per_second(
-                scratch, cut, size, self.training, options.microbatches, options.steps
-            )
+            rate = peers.rate(self.lab, cut, self.training, self.options.microbatches, steps)
+            found[f"peer, {cut.name}"] = rate
         for side, rate in found.items():
             self.shares.setdefault(side, []).append(100 * rate / bound)
 
-
-def prepare(
-    scratch: Path, model: Path, profile: Path, cell: Cell, training: bool, size: Size, microbatches: int
-) -> Contest:
-    types = list(cell.slowdowns)
-    scratch.mkdir()
-
-    def compiled(of: list[str]) -> Program:
-        return program(scratch, model, profile, cell, of, training, microbatches, size)
-
-    ours = compiled(types)
-    blocks = {name: block_seconds(scratch, model, profile, cell, name, size, training) for name in types}
-    cuts = [
-        peers.even_cut(size, blocks),
-        peers.best_cut(size, blocks),
-        peers.our_cut(size, ours.plan, stage_seconds(ours.plan), blocks),
-    ]
-    return Contest(cell, training, ours, [compiled([name]) for name in types], cuts)
-
-
-def measure(scratch: Path, options: argparse.Namespace) -> Iterator[Row]:
-    size = Size()
-    model, profile = export(size, scratch / "model.onnx"), scratch / "profile.json"
-    hethub.profile(model, profile)
-    contests = [
-        prepare(scratch / f"{k}-{training}", model, profile, cell, training, size, options.microbatches)
-        for k, cell in enumerate(CELLS[: options.cells])
-        for training in (False, True)
-    ]
-    for _ in range(options.rounds):
-        for contest in contests:
-            contest.run(scratch, size, options)
-    print(
-        f"\n% of the upper bound: median of {options.rounds} rounds and its 95 % interval; m = {options.microbatches}"
-    )
-    for contest in contests:
-        print(f"{contest.name}: blocks {' | '.join(describe(cut) for cut in contest.cuts)}")
-        for side, share in contest.sides().items():
+    def show(self) -> None:
+        blocks = ", ".join(f"{cut.name} {describe(cut)}" for cut in self.cuts)
+        print(f"{self.name} (blocks: {blocks})")
+        for side, share in self.sides().items():
             print(f"  {side:16} {share}")
-        overruns = (
-            contest.ours.overruns + sum(p.overruns for p in contest.alone) + sum(c.overruns for c in contest.cuts)
-        )
-        if overruns:
-            print(f"  {overruns} computes lasted longer than their emulated time: the machine was busy")
-    for contest in contests:
-        ours, peer = (
-            contest.sides()["ours"],
-            max((share for side, share in contest.sides().items() if side != "ours"), key=lambda share: share.value),
-        )
-        reached = ours.value >= WANTED and ours.value > peer.value
-        wanted = f"at least {WANTED} % and above the peer"
-        yield Row(contest.name, f"{ours.value:.2f} %", wanted, reached, f"peer at best {peer.value:.2f} %")
-    inference, training = contests[:2]
-    print(
-        f"hetero: inference {inference.sides()['ours'].value:.2f} % training {training.sides()['ours'].value:.2f} % "
-        f"peer inference {inference.best_peer().value:.2f} % training {training.best_peer().value:.2f} %"
-    )
+        if self.overruns:
+            print(f"  {self.overruns} computes lasted longer than their emulated time: the machine was busy")
+
+    def row(self) -> Row:
+        sides = self.sides()
+        ours = sides.pop("ours").value
+        peer = max(share.value for share in sides.values())
+        reached = ours >= WANTED and ours > peer
+        details = f"peer at best {peer:.2f} %"
+        return Row(self.name, f"{ours:.2f} %", f"at least {WANTED} % and above the peer", reached, details)
 
 
 def describe(cut: peers.Cut) -> str:
-    return f"{cut.name} {'/'.join(str(b - a) for a, b in itertools.pairwise(cut.borders))}"
+    return "/".join(str(end - begin) for begin, end in itertools.pairwise(cut.borders))
+
+
+def contest(scratch: Path, options: argparse.Namespace, cells: list[Cell]) -> Iterator[Contest]:
+    """All rounds of all cells, in turns."""
+    with ExitStack() as stack:
+        labs = [stack.enter_context(Lab(scratch / f"cell{k}", cell, Size())) for k, cell in enumerate(cells)]
+        contests = [Contest(lab, training, options) for lab in labs for training in (False, True)]
+        for _ in range(options.rounds):
+            for each in contests:
+                each.run()
+    about = f"m = {options.microbatches}, ours: {options.schedule}"
+    print(f"\n% of the upper bound: median of {options.rounds} rounds and its 95 % interval; {about}")
+    for each in contests:
+        each.show()
+    yield from contests
+
+
+def measure(scratch: Path, options: argparse.Namespace) -> Iterator[Row]:
+    """Devices that `emulate:` makes slow, and the last line."""
+    found = list(contest(scratch, options, UNLIKE[: options.cells]))
+    for each in found:
+        yield each.row()
+    ours = [each.sides()["ours"].value for each in found[:2]]
+    peer = [each.sides()[BEST].value for each in found[:2]]
+    print(
+        f"hetero: inference {ours[0]:.2f} % training {ours[1]:.2f} % "
+        f"peer inference {peer[0]:.2f} % training {peer[1]:.2f} %"
+    )
+
+
+def measure_quotas(scratch: Path, options: argparse.Namespace) -> Iterator[Row]:
+    """Devices that a share of a core makes slow."""
+    if not available():
+        yield Row("CPU quotas", "skipped", "above the peer", True, f"needs root and {ROOT}")
+        return
+    for each in contest(scratch, options, QUOTAS[: options.cells]):
+        yield each.row()

@@ -4,19 +4,17 @@ same share. Links: loop-back, and a slow one that the runtime holds messages bac
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from hethub.probe import runtime_figures
 
+from ..quota import ROOT, Quota, available
 from ..report import Row
 from . import accuracy
 from .configurations import Variant, Workshop, run_once
 
-ROOT = Path("/sys/fs/cgroup/cpu")  # cgroup v1
-PERIOD_US = 5000  # short against a microbatch, so that a share is a speed
 MEAN = 0.10
 RUN_SECONDS = 4.0
 
@@ -27,35 +25,8 @@ LINKS = {"loopback": [], "slow": ["{between: [fast, slow], bandwidth: 200 Mbit/s
 MICROBATCHES = 6
 
 
-class Quota:
-    """A control group whose processes together get `share` of a core."""
-
-    def __init__(self, name: str, share: float) -> None:
-        self.folder = ROOT / f"hethub-{os.getpid()}-{name}"
-        self.folder.mkdir()
-        (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-        (self.folder / "cpu.cfs_quota_us").write_text(str(int(share * PERIOD_US)))
-
-    def wrap(self) -> list[str]:
-        """What goes before a command that is to run in it."""
-        return ["/bin/sh", "-c", f'echo $$ > {self.folder}/tasks && exec "$@"', "sh"]
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """This thread, and what it starts, is in it."""
-        tasks = Path("/proc/thread-self").resolve().name
-        (self.folder / "tasks").write_text(tasks)
-        try:
-            yield
-        finally:
-            (ROOT / "tasks").write_text(tasks)
-
-    def close(self) -> None:
-        self.folder.rmdir()
-
-
 def measure(scratch: Path, options: argparse.Namespace) -> Iterator[Row]:
-    if not os.access(ROOT / "cpu.cfs_period_us", os.R_OK) and not os.access(ROOT / "tasks", os.W_OK):
+    if not available():
         yield Row("CPU quotas: mean error", "skipped", f"below {100 * MEAN:g} %", True, f"needs root and {ROOT}")
         return
     workshop = Workshop(scratch, runtime_figures())
