@@ -96,6 +96,8 @@ static void addDifferentiation(OpPassManager &pm,
   // Each gradient's rule makes the views and sums that it needs by itself.
   pm.addPass(createCSEPass());
   verifyPhase(pm, "differentiate");
+  // What is saved is known now; zero-bubble uses the memory that is left.
+  pm.addPass(hh::createRecordMemory());
 }
 
 void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {

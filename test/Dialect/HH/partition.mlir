@@ -37,7 +37,7 @@ hh.parameter @w : tensor<4x4xf32> from "m.bin" offset 0 length 64
 // CHECK:        nodes = ["wt", "h", "g", "ht", "sum", "c"]
 // CHECK:        nodes = ["y", "z"]
 
-// TRAIN:   } {hh.backward_seconds = {{.*}} : f64, hh.forward_seconds = {{.*}} : f64, hh.in_flight = 1 : i64, hh.in_flight_limit = 3 : i64, hh.weight_seconds = {{.*}} : f64}
+// TRAIN:   } {hh.backward_seconds = {{.*}} : f64, hh.forward_seconds = {{.*}} : f64, hh.in_flight = 1 : i64, hh.weight_seconds = {{.*}} : f64}
 
 // ONE:     hh.stage 0 on @new
 // ONE-NOT: hh.stage 1

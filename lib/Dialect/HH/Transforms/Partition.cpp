@@ -124,18 +124,6 @@ static void addLibraryBytes(const hh::ModelGraph &model,
   }
 }
 
-/// Microbatches of all replicas together whose values fit in memory beside what
-/// the plan counts on.
-static unsigned inFlightLimit(const planner::Plan &plan,
-                              const planner::Stage &stage) {
-  if (stage.memoryLimit == 0 || stage.activationBytes == 0)
-    return plan.microbatches;
-  int64_t more = std::max<int64_t>(0, stage.memoryLimit - stage.memoryBytes) /
-                 stage.activationBytes;
-  return unsigned(std::min<int64_t>(plan.microbatches,
-                                    stage.inFlight + more * stage.replicas));
-}
-
 /// Of the stage's backward pass, what gradients of parameters take.
 static double weightSeconds(const hh::ModelGraph &model, hh::CloneRules &rules,
                             const planner::Stage &stage) {
@@ -159,7 +147,6 @@ static hh::StageDescription describe(const hh::ModelGraph &model,
     description.backwardSeconds = stage.backwardSeconds;
     description.weightSeconds = weightSeconds(model, rules, stage);
     description.inFlight = stage.inFlight;
-    description.inFlightLimit = inFlightLimit(plan, stage);
     description.recompute = stage.recompute;
   }
   return description;

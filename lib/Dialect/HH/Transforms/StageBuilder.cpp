@@ -179,8 +179,6 @@ void StageBuilder::buildStage(unsigned stage,
                      builder.getF64FloatAttr(description.weightSeconds));
     stageOp->setAttr(inFlightAttrName,
                      builder.getI64IntegerAttr(description.inFlight));
-    stageOp->setAttr(inFlightLimitAttrName,
-                     builder.getI64IntegerAttr(description.inFlightLimit));
     if (description.recompute)
       stageOp->setAttr(recomputeAttrName, builder.getUnitAttr());
   }

@@ -139,6 +139,17 @@ def MakeSchedule : Pass<"hh-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hethub::hh::HHDialect"];
 }
 
+def RecordMemory : Pass<"hh-record-memory", "::mlir::ModuleOp"> {
+  let summary = "replaces the bytes that a plan expects training to keep by those that its programs keep";
+  let description = [{
+    The planner counts what the backward pass of each operation reads; what it is in the end is known when the programs
+    are made (hh-differentiate): a mask in place of a value, a value that several read, indices. Changes
+    `activation_bytes` and `memory_bytes` of the plan's stages, warns of a stage that does not fit any more, and notes
+    how many microbatches fit in memory (`hh.in_flight_limit`), which a zero-bubble schedule may use.
+  }];
+  let dependentDialects = ["::hethub::hh::HHDialect"];
+}
+
 def VerifyPlan : Pass<"hh-verify-plan", "::mlir::ModuleOp"> {
   let summary = "checks that the stages compute what the model did: nothing lost, doubled or reordered";
   let description = [{

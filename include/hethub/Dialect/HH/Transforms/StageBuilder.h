@@ -19,9 +19,8 @@ struct StageDescription {
   double forwardSeconds = 0;
   // Training.
   double backwardSeconds = 0;
-  double weightSeconds = 0;   ///< of them, for gradients of parameters
-  unsigned inFlight = 0;      ///< 0: not training
-  unsigned inFlightLimit = 0; ///< as many as fit in memory
+  double weightSeconds = 0; ///< of them, for gradients of parameters
+  unsigned inFlight = 0;    ///< 0: not training
   bool recompute = false;
 };
 
