@@ -56,6 +56,8 @@ void addTrainingRows(StageProgram &program, const NetPlan &plan,
     ahead = later / replicas + 1 + extra;
     if (plan.table == Table::GPipe)
       ahead = plan.microbatches;
+    if (i == 0)
+      ahead = std::max(ahead, plan.firstAhead);
     later = std::max(later, (ahead - 1) * replicas);
   }
   int replicas = plan.replicas[static_cast<size_t>(stage)];

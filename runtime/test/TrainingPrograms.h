@@ -35,6 +35,8 @@ struct NetPlan {
   std::vector<int> replicas; ///< of each stage
   int microbatches = 6;
   Table table = Table::OneForwardOneBackward;
+  int firstAhead =
+      0; ///< forwards of stage 0 before its first backward, at least
 
   std::string label() const;
 };

@@ -443,11 +443,17 @@ TEST_F(Training, BadInputIsNamed) {
 }
 
 TEST_F(Training, ProcessesTrainAsThreadsDo) {
-  NetPlan plan{{1, 3}, {2, 1}, 6};
+  // Stage 0 is ten microbatches ahead. Were sends waited for, the gradients
+  // that skip from the last stage to it would stop that one before stage 0
+  // comes to take them.
+  NetPlan plan{{1, 2, 1}, {2, 1, 1}, 12};
+  plan.firstAhead = 5;
   writePrograms(trainingPrograms(net, plan), folder.path().string());
   Processes processes{folder.path().string()};
   int port = freePort();
   std::vector<std::string> arguments = {folder.path().string(),
+                                        "--ahead",
+                                        "1",
                                         "--weights",
                                         folder / "weights.safetensors",
                                         "--data",
@@ -467,11 +473,11 @@ TEST_F(Training, ProcessesTrainAsThreadsDo) {
                                         options.train.checkpoint.folder,
                                         "--timeout",
                                         "60"};
-  for (int rank = 0; rank < 3; ++rank)
-    processes.start(arguments, rankEnvironment(rank, 3, port));
-  for (size_t rank = 0; rank < 3; ++rank)
+  for (int rank = 0; rank < 4; ++rank)
+    processes.start(arguments, rankEnvironment(rank, 4, port));
+  for (size_t rank = 0; rank < 4; ++rank)
     ASSERT_EQ(processes.wait(rank, 120), 0) << processes.errors(rank);
-  expectEqual(outcome(3), oracle(6), "processes");
+  expectEqual(outcome(4), oracle(12), "processes");
 }
 
 TEST_F(Training, AStopSignalEndsAllRanksAfterOneStep) {

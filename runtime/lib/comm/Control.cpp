@@ -9,7 +9,8 @@ using namespace hethub::runtime;
 
 namespace {
 constexpr const char *failureKey = "failure";
-constexpr double longestStaleS = 6; // a hung rank must stop the others within 10
+constexpr double longestStaleS =
+    6; // a hung rank must stop the others within 10
 
 int64_t nowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(

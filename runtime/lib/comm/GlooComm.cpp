@@ -2,14 +2,17 @@
 // tag.
 #include "GlooComm.h"
 #include "Control.h"
+#include "SendWatcher.h"
 #include "hethub/runtime/Error.h"
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cstdlib>
 #include <netdb.h>
+#include <numeric>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,18 +63,34 @@ makeDevice(const std::string &storeAddress) {
 class GlooWork : public Work {
 public:
   GlooWork(c10::intrusive_ptr<c10d::Work> work, int peer, double timeoutS,
-           const char *what)
-      : work_(std::move(work)), peer_(peer), timeoutS_(timeoutS), what_(what) {}
+           const char *what, SendWatcher &watcher)
+      : work_(std::move(work)), peer_(peer), timeoutS_(timeoutS), what_(what),
+        watcher_(watcher) {}
 
   void wait() override {
-    std::string reason;
+    std::string reason = "was given up";
     try {
+      if (watched_)
+        return watcher_.wait(*watched_);
       if (work_->wait(milliseconds(timeoutS_)))
         return;
-      reason = "was given up";
     } catch (const std::exception &error) {
       reason = messageOf(error);
     }
+    raise(reason);
+  }
+  bool isDone() override {
+    if (!watched_)
+      watched_ = watcher_.watch(work_);
+    try {
+      return watcher_.isDone(*watched_);
+    } catch (const std::exception &error) {
+      raise(messageOf(error));
+    }
+  }
+
+private:
+  [[noreturn]] void raise(const std::string &reason) const {
     if (peer_ < 0)
       throw GroupError(std::string(what_) +
                        " with the other ranks failed: " + reason);
@@ -83,23 +102,34 @@ public:
     throw PeerError(peer_, "its connection is lost: " + reason);
   }
 
-private:
   c10::intrusive_ptr<c10d::Work> work_;
   int peer_;
   double timeoutS_;
   const char *what_;
+  SendWatcher &watcher_;
+  std::shared_ptr<WatchedSend> watched_;
 };
+
+std::unique_ptr<Comm> makeGroup(StorePtr store, const std::string &group,
+                                int own, const std::vector<int> &ranks,
+                                const std::string &storeAddress,
+                                double timeoutS);
 
 class GlooComm : public Comm {
 public:
-  GlooComm(c10::intrusive_ptr<ProcessGroupGloo> group, int rank, int size,
-           double timeoutS, StorePtr store, std::string storeAddress)
-      : group_(std::move(group)), rank_(rank), size_(size), timeoutS_(timeoutS),
-        store_(std::move(store)), storeAddress_(std::move(storeAddress)) {}
+  /// `ranks` are those of the run that belong to this communicator; `rank`
+  /// counts among them, as peers and roots do.
+  GlooComm(c10::intrusive_ptr<ProcessGroupGloo> group, int rank,
+           std::vector<int> ranks, double timeoutS, StorePtr store,
+           std::string storeAddress)
+      : group_(std::move(group)), rank_(rank), ranks_(std::move(ranks)),
+        timeoutS_(timeoutS), store_(std::move(store)),
+        storeAddress_(std::move(storeAddress)),
+        watcher_(milliseconds(timeoutS)) {}
 
   std::string name() const override { return "gloo"; }
   int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int size() const override { return static_cast<int>(ranks_.size()); }
 
   WorkPtr send(const at::Tensor &tensor, int peer, int tag) override {
     std::vector<at::Tensor> tensors{tensor};
@@ -113,13 +143,9 @@ public:
   }
   std::unique_ptr<Comm> group(const std::vector<int> &ranks) override {
     std::string name = "group";
-    int index = -1, size = static_cast<int>(ranks.size());
-    for (int i = 0; i < size; ++i) {
-      int member = ranks[static_cast<size_t>(i)];
-      name += "-" + std::to_string(member);
-      index = member == rank_ ? i : index;
-    }
-    return makeGlooComm(store_, name, index, size, storeAddress_, timeoutS_);
+    for (int rank : ranks)
+      name += "-" + std::to_string(rank);
+    return makeGroup(store_, name, rank_, ranks, storeAddress_, timeoutS_);
   }
   WorkPtr allReduceSum(at::Tensor &tensor) override {
     std::vector<at::Tensor> tensors{tensor};
@@ -143,37 +169,60 @@ private:
   template <typename Operation>
   WorkPtr start(int peer, const char *what, Operation operation) {
     try {
-      return std::make_unique<GlooWork>(operation(), peer, timeoutS_, what);
+      return std::make_unique<GlooWork>(operation(), culprit(peer), timeoutS_,
+                                        what, watcher_);
     } catch (const std::exception &error) {
-      if (peer < 0)
+      if (culprit(peer) < 0)
         throw GroupError(std::string(what) +
                          " with the other ranks failed: " + messageOf(error));
+      peer = culprit(peer);
       throw PeerError(peer, "its connection is lost: " + messageOf(error));
     }
   }
 
+  /// Rank of the run that is to blame for what fails; -1: one of several.
+  int culprit(int peer) const {
+    if (peer < 0 && ranks_.size() == 2)
+      peer = 1 - rank_;
+    return peer < 0 ? -1 : ranks_[static_cast<size_t>(peer)];
+  }
+
   c10::intrusive_ptr<ProcessGroupGloo> group_;
-  int rank_, size_;
+  int rank_;
+  std::vector<int> ranks_;
   double timeoutS_;
   StorePtr store_; ///< for groups of its ranks
   std::string storeAddress_;
+  SendWatcher watcher_; ///< goes before the group does
 };
-} // namespace
 
-std::unique_ptr<Comm> hethub::runtime::makeGlooComm(
-    StorePtr store, const std::string &group, int rank, int size,
-    const std::string &storeAddress, double timeoutS) {
+/// `own` is this process's rank of the run.
+std::unique_ptr<Comm> makeGroup(StorePtr store, const std::string &group,
+                                int own, const std::vector<int> &ranks,
+                                const std::string &storeAddress,
+                                double timeoutS) {
   auto options = ProcessGroupGloo::Options::create(milliseconds(timeoutS));
   options->threads = 1; // only collectives use them
   options->devices.push_back(makeDevice(storeAddress));
   auto prefixed =
       c10::make_intrusive<c10d::PrefixStore>("gloo/" + group, store);
+  auto rank = static_cast<int>(std::find(ranks.begin(), ranks.end(), own) -
+                               ranks.begin());
   try {
-    auto processes =
-        c10::make_intrusive<ProcessGroupGloo>(prefixed, rank, size, options);
-    return std::make_unique<GlooComm>(std::move(processes), rank, size,
+    auto processes = c10::make_intrusive<ProcessGroupGloo>(
+        prefixed, rank, static_cast<int>(ranks.size()), options);
+    return std::make_unique<GlooComm>(std::move(processes), rank, ranks,
                                       timeoutS, std::move(store), storeAddress);
   } catch (const std::exception &error) {
     fail("cannot connect to the other ranks: ", messageOf(error));
   }
+}
+} // namespace
+
+std::unique_ptr<Comm> hethub::runtime::makeGlooComm(
+    StorePtr store, const std::string &group, int rank, int size,
+    const std::string &storeAddress, double timeoutS) {
+  std::vector<int> all(static_cast<size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  return makeGroup(std::move(store), group, rank, all, storeAddress, timeoutS);
 }

@@ -30,6 +30,7 @@ public:
   StagedSend(WorkPtr inner, at::Tensor host)
       : inner_(std::move(inner)), host_(std::move(host)) {}
   void wait() override { inner_->wait(); }
+  bool isDone() override { return inner_->isDone(); }
 
 private:
   WorkPtr inner_;

@@ -68,6 +68,7 @@ using State = LoopbackHub::State;
 class Done : public Work {
 public:
   void wait() override {}
+  bool isDone() override { return true; }
 };
 
 class Arrival : public Work {

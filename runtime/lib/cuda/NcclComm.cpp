@@ -67,6 +67,7 @@ public:
             event_, 0),
         "wait");
   }
+  bool isDone() override { return cudaEventQuery(event_) == cudaSuccess; }
 
 private:
   at::Tensor tensor_;

@@ -35,7 +35,7 @@ int64_t SendEnd::send(const at::Tensor &value, int64_t microbatch) {
   if (value.dim() > headerWords - firstSize)
     fail(label(channel_), " carries tensors of at most ",
          headerWords - firstSize, " axes, got: ", value.dim());
-  while (underWay_.size() >= depth_)
+  while (depth_ > 0 && underWay_.size() >= depth_)
     retire();
   Message message;
   message.value = value.contiguous();
@@ -54,6 +54,11 @@ int64_t SendEnd::send(const at::Tensor &value, int64_t microbatch) {
   if (message.value.numel() > 0)
     message.valueWork = comm_.send(message.value, peer_, valueTag(channel_));
   underWay_.push_back(std::move(message));
+  if (depth_ == 0) {
+    underWay_.back().isDone(); // from now on somebody looks after it
+    while (!underWay_.empty() && underWay_.front().isDone())
+      underWay_.pop_front();
+  }
   return static_cast<int64_t>(value.nbytes());
 }
 

@@ -11,12 +11,13 @@ namespace hethub::runtime {
 
 class SendEnd {
 public:
+  /// At most `depth` messages are under way; 0: as many as the schedule says.
   SendEnd(Comm &comm, const ChannelSpec &channel, int peer, int depth)
       : comm_(comm), channel_(channel), peer_(peer),
         depth_(static_cast<size_t>(depth)) {}
 
-  /// Starts to send and returns. Waits only for messages that are `depth`
-  /// older. Returns the bytes sent.
+  /// Starts to send and returns, waiting only for messages that are `depth`
+  /// older, if at all. Returns the bytes sent.
   int64_t send(const at::Tensor &value, int64_t microbatch);
   /// Waits for all that is under way.
   void finish();
@@ -25,6 +26,10 @@ private:
   struct Message {
     at::Tensor header, value;
     WorkPtr headerWork, valueWork;
+    bool isDone() const {
+      return (!headerWork || headerWork->isDone()) &&
+             (!valueWork || valueWork->isDone());
+    }
   };
   void retire();
 

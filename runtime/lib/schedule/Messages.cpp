@@ -37,8 +37,11 @@ void Messages::expect(const std::vector<Step> &steps, int64_t first) {
                 .first;
       found->second.expect(first + step.microbatch);
     } else if (step.action == Action::Send && !sends_.count(key)) {
+      // A step of training may have its ranks send in a circle: what it leaves
+      // under way, its table bounds.
       sends_.try_emplace(key, commOf_(channelOf(step), step.peerRank),
-                         channelOf(step), step.peerRank, depth_);
+                         channelOf(step), step.peerRank,
+                         spec_.training ? 0 : depth_);
     }
   }
   for (auto &[key, end] : receives_)

@@ -25,6 +25,9 @@ public:
   /// Returns when the tensor is filled (receive) or may be changed (send).
   /// Throws Error after the timeout, when the peer is gone, or after abort().
   virtual void wait() = 0;
+  /// Whether wait() would return at once. Of sends only; may be false a little
+  /// too long.
+  virtual bool isDone() { return false; }
 };
 using WorkPtr = std::unique_ptr<Work>;
 
