@@ -247,6 +247,7 @@ def profile_command(arguments: argparse.Namespace) -> None:
             repeats=arguments.repeats,
             runtime=arguments.runtime,
             ranks=arguments.ranks,
+            training=training_of(arguments),
         )
         step.done = f"measured {len(found['ops'])} distinct operations, wrote {arguments.output}"
     if arguments.json:
@@ -399,6 +400,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also measure messages between two processes, and what a microbatch costs beside its operations",
     )
+    add_training(parser)
     add_dim(parser)
     add_json(parser)
 

@@ -8,11 +8,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from . import tools
-from .compile import compile
+from .compile import Search, TrainingStep, compile
 from .errors import HetHubError
 from .folders import new_file
 from .probe import runtime_figures
@@ -54,6 +55,7 @@ def profile(
     repeats: int = REPEATS,
     runtime: bool = False,
     ranks: int = 1,
+    training: TrainingStep | None = None,
 ) -> dict[str, Any]:
     """Times every distinct operation (name, attributes, types) of a model on one thread of this machine, within runs
     of the whole model, and writes `output` for the `profile:` field of cluster.yaml. Returns its content: under "ops",
@@ -61,14 +63,21 @@ def profile(
 
     `inputs` is an .npz file to run on; without it inputs are made up. `runtime` adds what messages and microbatches
     take (`hethub.probe.runtime_figures`). `ranks` is how many will compute on this machine at once: they share its
-    caches and memory, so the others run the same model while one is timed.
+    caches and memory, so the others run the same model while one is timed. With `training` each operation's backward
+    pass is timed as well ("backward_s"), and the loss is one of the operations.
     """
     if repeats < 1:
         raise HetHubError(f"repeats must be at least 1, got: {repeats}")
     if ranks < 1:
         raise HetHubError(f"ranks must be at least 1, got: {ranks}")
     with tempfile.TemporaryDirectory(prefix="hethub-profile-") as scratch, new_file(Path(output)) as file:
-        folder = compile(model, Path(scratch) / "out", stages=1, dims=dims, emit=("program",))
+        if training is not None:
+            # One backward program, which is timed by the operations that its calls belong to.
+            training = replace(training, schedule="1f1b")
+        search = Search(recompute=False)
+        folder = compile(
+            model, Path(scratch) / "out", stages=1, dims=dims, emit=("program",), search=search, training=training
+        )
         times = Path(scratch) / "times.json"
         arguments = ["--profile", str(folder)]
         if inputs is not None:
@@ -80,6 +89,8 @@ def profile(
         # What the process held beside what the plan of this one stage counts.
         [stage] = json.loads((folder / "plan.json").read_text())["stages"]
         counted = stage["parameter_bytes"] + max(stage["live_bytes"], stage["workspace_bytes"])
+        if training is not None:
+            counted = 2 * stage["parameter_bytes"] + stage["activation_bytes"] + stage["workspace_bytes"]
         content = {
             "device": "cpu",
             "machine": processor(),

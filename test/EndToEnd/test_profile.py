@@ -37,6 +37,29 @@ def test_measured_times_override_the_roofline(tmp_path: Path, layers: Path) -> N
     assert sum(stage["forward_seconds"] for stage in plan["stages"]) == 0.25 * 2 * small_models.LAYERS
 
 
+def test_training_profile_has_backward_passes(tmp_path: Path, layers: Path) -> None:
+    """Each operation's backward pass, the loss among them, adds up to the whole one; plans of training steps use it."""
+    training = hethub.TrainingStep(loss="mse", schedule="zero-bubble")
+    content = hethub.profile(layers, tmp_path / "host.json", repeats=3, training=training)
+    kinds = {entry["op"].removeprefix("onnx.") for entry in content["ops"].values()}
+    assert kinds == {"Gemm", "Relu", "Sub", "Mul", "ReduceMean"}
+    gemm = next(entry for entry in content["ops"].values() if entry["op"] == "onnx.Gemm")
+    assert gemm["backward_s"] > gemm["forward_s"] > 0
+    for way in ("forward_s", "backward_s"):
+        total = sum(entry[way] * entry["count"] for entry in content["ops"].values())
+        assert total == pytest.approx(content[way], rel=0.2)
+
+    for entry in content["ops"].values():
+        entry["backward_s"] = 0.25 if entry["op"] == "onnx.Gemm" else 0
+    (tmp_path / "slow.json").write_text(json.dumps(content))
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text("devices:\n  - {name: a, kind: cpu, memory: 1 GiB, profile: slow.json}\n")
+    plan = hethub.plan(layers, cluster=cluster, training=training)
+    # Half of a product's backward pass makes the gradient of its parameter.
+    seconds = [sum(stage[field] for stage in plan["stages"]) for field in ("backward_seconds", "weight_seconds")]
+    assert seconds == [0.25 * small_models.LAYERS, 0.125 * small_models.LAYERS]
+
+
 def test_neighbours_run_while_the_model_is_timed_and_not_longer(
     tmp_path: Path, layers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

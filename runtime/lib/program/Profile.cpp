@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 
 using namespace hethub;
 using namespace hethub::runtime;
@@ -48,6 +49,104 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+
+/// Nodes of the model that take the same time.
+struct Operation {
+  std::string name, op;
+  int count = 0;
+};
+
+/// The nodes of a program by signature.
+struct Operations {
+  std::map<std::string, Operation> bySignature;
+  std::vector<const Operation *> ofOrigin;
+
+  explicit Operations(const StageProgram &program) {
+    for (const Origin &origin : program.origins()) {
+      Operation &operation = bySignature[origin.signature()];
+      if (operation.count++ == 0) {
+        operation.name = origin.name();
+        operation.op = origin.op();
+      }
+      ofOrigin.push_back(&operation);
+    }
+  }
+};
+
+/// Times of one function of the program.
+class Timed {
+public:
+  Timed(Interpreter &interpreter, std::string name,
+        const Operations &operations)
+      : interpreter(interpreter), name(std::move(name)),
+        operations(operations) {}
+
+  /// One run without and one with the timer, so that what else the machine does
+  /// meets both. Gives the outputs.
+  Tensors run(const Tensors &inputs, bool counts) {
+    auto begin = Clock::now();
+    Tensors outputs = interpreter.run(name, inputs);
+    double whole = secondsBetween(begin, Clock::now());
+    std::map<const Operation *, double> sums;
+    calls.clear();
+    CallTimer timer = [&](int origin, double seconds) {
+      auto index = static_cast<size_t>(origin);
+      if (origin < 0 || index >= operations.ofOrigin.size())
+        return;
+      sums[operations.ofOrigin[index]] += seconds;
+      ++calls[operations.ofOrigin[index]];
+    };
+    interpreter.run(name, inputs, &timer);
+    if (!counts)
+      return outputs;
+    wholes.push_back(whole);
+    for (const auto &[signature, operation] : operations.bySignature)
+      runs[&operation].push_back(sums[&operation] / operation.count);
+    return outputs;
+  }
+
+  double whole() const { return median(wholes); }
+
+  /// What a whole run takes beyond the sum of its calls (or less: clocks cost
+  /// time), of one call.
+  double beyond() const {
+    double timed = 0;
+    int called = 0;
+    for (const auto &[operation, seconds] : runs)
+      timed += median(seconds) * operation->count;
+    for (const auto &[operation, count] : calls)
+      called += count;
+    return called > 0 ? (whole() - timed) / called : 0;
+  }
+
+  /// Seconds of one node.
+  double seconds(const Operation &operation, double beyond) const {
+    auto called = calls.find(&operation);
+    double share =
+        called == calls.end() ? 0 : beyond * called->second / operation.count;
+    return std::max(0.0, median(runs.at(&operation)) + share);
+  }
+
+private:
+  Interpreter &interpreter;
+  std::string name;
+  const Operations &operations;
+  std::vector<double> wholes;
+  std::map<const Operation *, std::vector<double>> runs; ///< mean of the nodes
+  std::map<const Operation *, int> calls;                ///< of one run
+};
+
+/// The inputs of the backward pass: what the forward pass has saved.
+Tensors savedInputs(const StageSpec &spec, const Tensors &outputs) {
+  std::map<int, at::Tensor> slots;
+  for (size_t port = 0; port < spec.outputs.size(); ++port)
+    if (spec.outputs[port].saved >= 0)
+      slots[spec.outputs[port].saved] = outputs[port];
+  Tensors inputs;
+  for (const PortSpec &port : spec.backward.inputs)
+    inputs.push_back(slots.at(port.saved));
+  return inputs;
+}
 } // namespace
 
 std::string hethub::runtime::profileProgram(
@@ -63,6 +162,8 @@ std::string hethub::runtime::profileProgram(
   WeightsFile weights(weightsPath);
   Interpreter interpreter(program);
   interpreter.load(weights);
+  if (interpreter.has("weight"))
+    runtime::fail("a profile needs a backward pass of one part, got: two");
   Tensors inputs;
   if (inputsPath.empty()) {
     // Ones suit masks, but an index of one may be too large.
@@ -80,36 +181,12 @@ std::string hethub::runtime::profileProgram(
     interpreter.forward(inputs);
   }
 
-  size_t origins = static_cast<size_t>(program->origins_size());
-  std::vector<double> sums(origins);
-  std::vector<int> calls(origins);
-  CallTimer timer = [&](int origin, double seconds) {
-    if (origin >= 0 && static_cast<size_t>(origin) < origins) {
-      sums[static_cast<size_t>(origin)] += seconds;
-      ++calls[static_cast<size_t>(origin)];
-    }
-  };
-  struct Operation {
-    std::string name, op;
-    std::vector<double>
-        runs; ///< per run: mean over the nodes of this signature
-    int count = 0;
-  };
-  std::map<std::string, Operation> operations;
-  std::vector<Operation *> operationOf;
-  for (const Origin &origin : program->origins()) {
-    Operation &operation = operations[origin.signature()];
-    if (operation.count++ == 0) {
-      operation.name = origin.name();
-      operation.op = origin.op();
-    }
-    operationOf.push_back(&operation);
-  }
-  // Runs with and without the timer in turns, so that what else the machine
-  // does meets both; the first pair is a warm-up. What a whole run takes beyond
-  // the sum of its calls (or less: clocks cost time) is the calls' alike. Small
-  // models run more often: a few milliseconds say little of a shared machine.
-  std::vector<double> wholes;
+  Operations operations(*program);
+  Timed forward(interpreter, "forward", operations),
+      backward(interpreter, "backward", operations);
+  bool trains = interpreter.has("backward");
+  // The first run is a warm-up. Small models run more often: a few milliseconds
+  // say little of a shared machine.
   auto start = Clock::now();
   auto isEnough = [&](int run) {
     return run >= repeats &&
@@ -117,44 +194,27 @@ std::string hethub::runtime::profileProgram(
             secondsBetween(start, Clock::now()) > leastSeconds);
   };
   for (int run = -1; !isEnough(run); ++run) {
-    auto begin = Clock::now();
-    interpreter.forward(inputs);
-    double whole = secondsBetween(begin, Clock::now());
-    std::fill(sums.begin(), sums.end(), 0);
-    std::fill(calls.begin(), calls.end(), 0);
-    interpreter.forward(inputs, &timer);
-    if (run < 0)
-      continue;
-    wholes.push_back(whole);
-    for (auto &[signature, operation] : operations)
-      operation.runs.push_back(0);
-    for (size_t origin = 0; origin < origins; ++origin)
-      operationOf[origin]->runs[static_cast<size_t>(run)] +=
-          sums[origin] / operationOf[origin]->count;
+    Tensors outputs = forward.run(inputs, run >= 0);
+    if (trains)
+      backward.run(savedInputs(spec, outputs), run >= 0);
   }
-  double whole = median(wholes), timed = 0;
-  int called = 0;
-  for (const auto &[signature, operation] : operations)
-    timed += median(operation.runs) * operation.count;
-  std::map<const Operation *, int> callsOf;
-  for (size_t origin = 0; origin < origins; ++origin) {
-    callsOf[operationOf[origin]] += calls[origin];
-    called += calls[origin];
-  }
-  double beyond = called > 0 ? (whole - timed) / called : 0;
-  nlohmann::json ops = nlohmann::json::object();
-  for (const auto &[signature, operation] : operations)
-    ops[signature] = {
-        {"name", operation.name},
-        {"op", operation.op},
-        {"forward_s",
-         std::max(0.0, median(operation.runs) +
-                           beyond * callsOf[&operation] / operation.count)},
-        {"count", operation.count}};
-  nlohmann::json result = {{"forward_s", whole},
-                           {"call_s", beyond},
+  nlohmann::json result = {{"forward_s", forward.whole()},
+                           {"call_s", forward.beyond()},
                            {"base_bytes", base},
-                           {"process_bytes", maxResidentBytes()},
-                           {"ops", std::move(ops)}};
+                           {"process_bytes", maxResidentBytes()}};
+  if (trains)
+    result["backward_s"] = backward.whole();
+  nlohmann::json &ops = result["ops"] = nlohmann::json::object();
+  double beyondForward = forward.beyond(),
+         beyondBackward = trains ? backward.beyond() : 0;
+  for (const auto &[signature, operation] : operations.bySignature) {
+    ops[signature] = {{"name", operation.name},
+                      {"op", operation.op},
+                      {"forward_s", forward.seconds(operation, beyondForward)},
+                      {"count", operation.count}};
+    if (trains)
+      ops[signature]["backward_s"] =
+          backward.seconds(operation, beyondBackward);
+  }
   return result.dump(1) + "\n";
 }

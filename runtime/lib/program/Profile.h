@@ -14,9 +14,11 @@ namespace hethub::runtime {
 /// first run, "process_bytes": at its peak, "ops": {signature: {"name": of one
 /// such node, "op", "forward_s": median over runs of the mean over its nodes,
 /// with "call_s" for each call, so that the sum over all nodes is the whole
-/// run, "count": nodes}}}. Inputs come from `inputsPath`, or are made up where
-/// it is empty: normal floats, ones else (zeros where an index of one is too
-/// large). Throws Error when the program has other stages.
+/// run, "count": nodes}}}. A training program has "backward_s" of the whole
+/// backward pass and of each operation as well. Inputs come from `inputsPath`,
+/// or are made up where it is empty: normal floats, ones else (zeros where an
+/// index of one is too large). Throws Error when the program has other stages
+/// or a backward pass of two parts.
 std::string profileProgram(std::shared_ptr<const StageProgram> program,
                            const std::string &weightsPath,
                            const std::string &inputsPath, int repeats,
