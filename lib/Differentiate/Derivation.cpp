@@ -83,10 +83,10 @@ Value Derivation::grad(unsigned result) const {
   return gradients.of.lookup(results[result]);
 }
 
-Value Derivation::gradOrZeros(unsigned result) {
-  if (Value known = grad(result))
-    return known;
-  return fullReal(dims(out(result)), 0, element(out(result)));
+bool Derivation::hasOtherGradients() const {
+  return llvm::any_of(llvm::drop_begin(results), [&](Value result) {
+    return gradients.of.lookup(result) != nullptr;
+  });
 }
 
 Value Derivation::sumTo(Value x, ArrayRef<int64_t> wanted) {

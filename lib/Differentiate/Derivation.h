@@ -75,8 +75,9 @@ public:
 
   /// The gradient of a result; null where nothing of the loss depends on it.
   Value grad(unsigned result = 0) const;
-  /// The same, zeros where there is none.
-  Value gradOrZeros(unsigned result = 0);
+  /// Whether something depends on results other than the first: operators give
+  /// them for their own backward pass, and have no gradient for them.
+  bool hasOtherGradients() const;
 
   bool wants(Value input) const {
     return input && gradients.wanted.contains(input);

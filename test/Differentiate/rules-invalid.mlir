@@ -32,3 +32,19 @@ module {
     hh.return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// expected-error@below {{1 of 3 operations on the way of gradients cannot be differentiated: aten.native_layer_norm (1)}}
+module {
+  hh.device_type @host kind "cpu" count 1 memory 1073741824
+  hh.parameter @w : tensor<2x4xf32> from "m.onnx" offset 0 length 32
+  hh.program @stage_0() -> (tensor<f32> {hh.loss, onnx.index = 0 : i64}) attributes {stage = 0 : i64, device = @host, replicas = 1 : i64} {
+    %w = hh.get_parameter @w : tensor<2x4xf32>
+    // expected-error@below {{aten.native_layer_norm cannot be differentiated: its mean and deviation have no gradient}}
+    %n:3 = aten.native_layer_norm(%w, none, none) {normalized_shape = array<i64: 4>, eps = 1.0e-05 : f64} : (tensor<2x4xf32>, none, none) -> (tensor<2x4xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+    %y = aten.mul.Tensor(%n#0, %n#1) : (tensor<2x4xf32>, tensor<2x1xf32>) -> (tensor<2x4xf32>)
+    %loss = aten.sum.dim_IntList(%y) {dim = array<i64: 0, 1>} : (tensor<2x4xf32>) -> (tensor<f32>)
+    hh.return %loss : tensor<f32>
+  }
+}

@@ -26,6 +26,16 @@ def test_rules(options: list[str]) -> None:
     assert " 0 problems" in done.stdout
 
 
+@pytest.mark.wide
+def test_node_suite() -> None:
+    """What lowering makes of ONNX's node tests, against autograd of the same calls."""
+    command = [sys.executable, str(TOP / "utils/check_node_gradients.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = int(done.stdout.split("summary: ")[1].split(" passed")[0])
+    assert passed > 1000, done.stdout
+
+
 def test_a_wrong_gradient_is_found(tmp_path: Path) -> None:
     """The check itself: a tool whose programs drop a factor must not pass."""
     tool = tmp_path / "hh-opt"

@@ -73,6 +73,8 @@ LogicalResult nativeAttention(Derivation &d) {
     return d.refuse("attention with dropout has no gradient");
   if (d.wants("attn_mask"))
     return d.refuse("the mask has no gradient");
+  if (d.hasOtherGradients())
+    return d.refuse("its sums of exponentials have no gradient");
   SmallVector<NamedArg> args = d.arguments({"is_causal", "scale"});
   args.push_back(d.arg("dropout_p", 0.0));
   Values gradients =

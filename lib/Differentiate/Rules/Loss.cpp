@@ -13,8 +13,19 @@ Value likelihood(Derivation &d, StringRef name) {
                 {d.grad(), d.self(), d.in("target"), d.in("weight"), d.out(1)},
                 d.arguments({"reduction", "ignore_index"}), d.typeOf(d.self()));
 }
-Value ofClasses(Derivation &d) { return likelihood(d, "nll_loss_backward"); }
-Value ofImages(Derivation &d) { return likelihood(d, "nll_loss2d_backward"); }
+/// Labels and weights of classes have none, as in torch.
+LogicalResult likelihoodRule(Derivation &d, StringRef name) {
+  if (d.hasOtherGradients())
+    return d.refuse("the sum of its weights has no gradient");
+  d.give("self", [&] { return likelihood(d, name); });
+  return success();
+}
+LogicalResult ofClasses(Derivation &d) {
+  return likelihoodRule(d, "nll_loss_backward");
+}
+LogicalResult ofImages(Derivation &d) {
+  return likelihoodRule(d, "nll_loss2d_backward");
+}
 
 /// The form that gives the sum of the weights: for one or two axes, or for
 /// images, which stand for any number of further axes.
@@ -41,8 +52,8 @@ LogicalResult anyRank(Derivation &d) {
 } // namespace
 
 void addLossRules(RuleTable &table) {
-  table["aten::nll_loss2d_forward"] = ofSelf<ofImages>;
-  table["aten::nll_loss_forward"] = ofSelf<ofClasses>;
+  table["aten::nll_loss2d_forward"] = ofImages;
+  table["aten::nll_loss_forward"] = ofClasses;
   table["aten::nll_loss_nd"] = anyRank;
 }
 

@@ -11,6 +11,10 @@ namespace hethub::differentiate {
 
 namespace {
 
+LogicalResult refuseStatistics(Derivation &d) {
+  return d.refuse("its mean and deviation have no gradient");
+}
+
 /// Gives the gradients of input, weight and bias by a backward operator with a
 /// mask: two calls, one for the data and one for the parameters.
 void giveByMask(Derivation &d,
@@ -35,6 +39,8 @@ void giveByMask(Derivation &d,
 //===----------------------------------------------------------------------===//
 
 LogicalResult nativeLayerNorm(Derivation &d) {
+  if (d.hasOtherGradients())
+    return refuseStatistics(d);
   giveByMask(d, [&](ArrayRef<bool> mask, ArrayRef<Type> types) {
     return d.calls("native_layer_norm_backward",
                    {d.grad(), d.in("input"), d.out(1), d.out(2), d.in("weight"),
@@ -92,6 +98,8 @@ LogicalResult rmsNorm(Derivation &d) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult nativeGroupNorm(Derivation &d) {
+  if (d.hasOtherGradients())
+    return refuseStatistics(d);
   Value g = d.contiguous(d.grad()), x = d.contiguous(d.in("input"));
   giveByMask(d, [&](ArrayRef<bool> mask, ArrayRef<Type> types) {
     SmallVector<NamedArg> args = d.arguments({"N", "C", "HxW", "group"});
@@ -157,6 +165,8 @@ void batchNormGradients(Derivation &d, bool training, Value mean,
 }
 
 LogicalResult nativeBatchNorm(Derivation &d) {
+  if (d.hasOtherGradients())
+    return refuseStatistics(d);
   bool training = d.flag("training");
   batchNormGradients(d, training, training ? d.out(1) : Value(),
                      training ? d.out(2) : Value());
