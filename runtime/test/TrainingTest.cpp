@@ -446,8 +446,8 @@ TEST_F(Training, ProcessesTrainAsThreadsDo) {
   // Stage 0 is ten microbatches ahead. Were sends waited for, the gradients
   // that skip from the last stage to it would stop that one before stage 0
   // comes to take them.
-  NetPlan plan{{1, 2, 1}, {2, 1, 1}, 12};
-  plan.firstAhead = 5;
+  NetPlan plan{{1, 2, 1}, {1, 2, 1}, 12};
+  plan.firstAhead = 10;
   writePrograms(trainingPrograms(net, plan), folder.path().string());
   Processes processes{folder.path().string()};
   int port = freePort();
