@@ -6,6 +6,26 @@
 
 namespace hethub::simulator {
 
+std::vector<int> firstRanks(const Pipeline &pipeline) {
+  std::vector<int> first;
+  int count = 0;
+  for (const PipelineStage &stage : pipeline.stages) {
+    first.push_back(stage.firstRank >= 0 ? stage.firstRank : count);
+    count = std::max(count, first.back() + stage.replicas);
+  }
+  return first;
+}
+
+bool isInterleaved(const Pipeline &pipeline) {
+  std::vector<int> first = firstRanks(pipeline);
+  int count = 0, places = 0;
+  for (size_t stage = 0; stage < first.size(); ++stage) {
+    count = std::max(count, first[stage] + pipeline.stages[stage].replicas);
+    places += pipeline.stages[stage].replicas;
+  }
+  return places > count;
+}
+
 void addGradientChannels(Pipeline &pipeline) {
   int links = 0;
   for (const Channel &channel : pipeline.channels)
@@ -32,9 +52,18 @@ static double secondsOf(const PipelineStage &stage) {
 }
 
 double bottleneckSeconds(const Pipeline &pipeline) {
+  std::vector<int> first = firstRanks(pipeline);
+  std::vector<double> loads;
+  for (size_t index = 0; index < first.size(); ++index) {
+    const PipelineStage &stage = pipeline.stages[index];
+    size_t end = size_t(first[index] + stage.replicas);
+    loads.resize(std::max(loads.size(), end), 0);
+    for (size_t rank = size_t(first[index]); rank < end; ++rank)
+      loads[rank] += secondsOf(stage) / stage.replicas;
+  }
   double most = 0;
-  for (const PipelineStage &stage : pipeline.stages)
-    most = std::max(most, secondsOf(stage) / stage.replicas);
+  for (double load : loads)
+    most = std::max(most, load);
   return most;
 }
 

@@ -24,12 +24,20 @@ public:
   Simulation(const Schedule &schedule, const Pipeline &pipeline,
              bool keepEvents)
       : rows(schedule.rows), pipeline(pipeline), keepEvents(keepEvents),
-        ranks(pipeline), rankStates(ranks.count),
-        stageStates(pipeline.stages.size()),
+        ranks(pipeline), places(pipeline), rankStates(ranks.count),
+        placeStates(places.count), stageStates(pipeline.stages.size()),
         lastParts(pipeline.stages.size(), Action::Forward),
         transfers(pipeline) {
     result.stages.resize(pipeline.stages.size());
     connect(schedule.microbatches);
+    for (int stage = 0; stage < int(pipeline.stages.size()); ++stage) {
+      const PipelineStage &of = pipeline.stages[stage];
+      for (int replica = 0; replica < of.replicas; ++replica) {
+        RankState &rank = rankStates[ranks.of(stage, replica)];
+        rank.residentBytes += of.residentBytes;
+        rank.workspaceBytes = std::max(rank.workspaceBytes, of.workspaceBytes);
+      }
+    }
     for (const Channel &channel : pipeline.channels)
       stageStates[channel.toStage].receiveSeconds[channel.isGradient()] +=
           channel.receiveSeconds;
@@ -48,12 +56,13 @@ public:
         --missing[partner[index]];
         break;
       case Action::AllReduce:
-        rank.summing = false;
+        --rank.summing;
         break;
       case Action::Forward:
       case Action::Backward:
       case Action::Weight:
-        rank.inFlight -= row.action == lastParts[row.stage];
+        if (row.action == lastParts[row.stage])
+          keep(rank, row, -1);
         [[fallthrough]];
       default:
         rank.busy = false;
@@ -73,7 +82,12 @@ private:
   struct RankState {
     uint32_t next = 0, end = 0; ///< into `issued`
     bool busy = false;
-    bool summing = false; ///< Its all-reduce is under way.
+    int summing = 0; ///< All-reduces that are under way.
+    int64_t keptBytes = 0, mostKeptBytes = 0; ///< Of microbatches in flight.
+    int64_t residentBytes = 0, workspaceBytes = 0;
+  };
+  /// One replica of one stage.
+  struct PlaceState {
     int inFlight = 0, mostInFlight = 0;
   };
   /// Ranks that sum gradients with each other.
@@ -160,7 +174,7 @@ private:
         send(rank, index, seconds);
       else if (row.action == Action::AllReduce)
         sumGradients(rank, index, seconds);
-      else if (missing[index] > 0 || rank.summing)
+      else if (missing[index] > 0 || rank.summing > 0)
         return;
       else
         compute(rank, index, seconds);
@@ -176,7 +190,7 @@ private:
       duration += stage.overheadSeconds +
                   state.receiveSeconds[row.action == Action::Backward];
     if (row.action == Action::Forward)
-      rank.mostInFlight = std::max(rank.mostInFlight, ++rank.inFlight);
+      keep(rank, row, 1);
     rank.busy = true;
     double end = seconds + duration;
     StageTimes &times = result.stages[row.stage];
@@ -187,6 +201,15 @@ private:
     times.busySeconds += duration;
     record(row, seconds, end);
     happenings.push({end, index});
+  }
+
+  /// One microbatch more, or less, in flight at the row's place.
+  void keep(RankState &rank, const Row &row, int count) {
+    PlaceState &place = placeStates[places.of(row.stage, row.replica)];
+    place.inFlight += count;
+    place.mostInFlight = std::max(place.mostInFlight, place.inFlight);
+    rank.keptBytes += count * pipeline.stages[row.stage].activationBytes;
+    rank.mostKeptBytes = std::max(rank.mostKeptBytes, rank.keptBytes);
   }
 
   double secondsOf(const Row &row) const {
@@ -231,7 +254,7 @@ private:
 
   void sumGradients(RankState &rank, uint32_t index, double seconds) {
     Summing &summing = summingOf(rows[index].stage);
-    rank.summing = true;
+    ++rank.summing;
     summing.waiting.push_back(index);
     if (summing.waiting.size() < summing.members)
       return;
@@ -269,13 +292,15 @@ private:
       times.drainSeconds = result.stepSeconds - last;
       times.idleSeconds = std::max(
           0.0, stage.replicas * (last - times.fillSeconds) - times.busySeconds);
-      for (int replica = 0; replica < stage.replicas; ++replica)
+      for (int replica = 0; replica < stage.replicas; ++replica) {
         times.mostInFlight =
             std::max(times.mostInFlight,
-                     rankStates[ranks.of(int(index), replica)].mostInFlight);
-      times.peakBytes = stage.residentBytes +
-                        times.mostInFlight * stage.activationBytes +
-                        stage.workspaceBytes;
+                     placeStates[places.of(int(index), replica)].mostInFlight);
+        const RankState &rank = rankStates[ranks.of(int(index), replica)];
+        times.peakBytes =
+            std::max(times.peakBytes, rank.residentBytes + rank.mostKeptBytes +
+                                          rank.workspaceBytes);
+      }
     }
     for (size_t index = 0; index < result.stages.size(); ++index)
       if (busiest > 0)
@@ -288,8 +313,10 @@ private:
   const Pipeline &pipeline;
   bool keepEvents;
   Ranks ranks;
+  Places places;
   Result result;
   std::vector<RankState> rankStates;
+  std::vector<PlaceState> placeStates;
   std::vector<StageState> stageStates;
   std::vector<Action> lastParts; ///< by stage: what a microbatch's values are
                                  ///< kept for

@@ -35,20 +35,31 @@ json::Value chromeTrace(const Result &result, const Pipeline &pipeline) {
                      {"tid", thread},
                      {"args", json::Object{{"name", std::move(name)}}}});
   };
+  struct Label {
+    std::string name;
+    bool sums = false;
+  };
+  std::vector<Label> labels(ranks.count);
   for (size_t stage = 0; stage < pipeline.stages.size(); ++stage)
     for (int replica = 0; replica < pipeline.stages[stage].replicas;
          ++replica) {
-      int rank = ranks.of(int(stage), replica);
-      std::string name = pipeline.stages[stage].name;
+      Label &label = labels[ranks.of(int(stage), replica)];
+      if (!label.name.empty())
+        label.name += ", ";
+      label.name += pipeline.stages[stage].name;
       if (pipeline.stages[stage].replicas > 1)
-        name += " replica " + std::to_string(replica);
-      meta(rank, 0, "process_name", name);
-      meta(rank, 0, "thread_name", "compute");
-      meta(rank, 1, "thread_name", "send");
-      meta(rank, 2, "thread_name", "recv");
-      if (pipeline.stages[stage].gradientBytes > 0)
-        meta(rank, 3, "thread_name", "all-reduce");
+        label.name += " replica " + std::to_string(replica);
+      label.sums |= pipeline.stages[stage].gradientBytes > 0;
     }
+  for (int rank = 0; rank < ranks.count; ++rank) {
+    meta(rank, 0, "process_name", labels[rank].name);
+    meta(rank, 0, "thread_name", "compute");
+    meta(rank, 1, "thread_name", "send");
+    meta(rank, 2, "thread_name", "recv");
+    if (labels[rank].sums)
+      meta(rank, 3, "thread_name", "all-reduce");
+  }
+  bool interleaved = isInterleaved(pipeline);
   int64_t flows = 0;
   std::map<std::pair<int, int>, int64_t> flowOf; // channel, microbatch
   for (const Event &event : result.events) {
@@ -56,6 +67,8 @@ json::Value chromeTrace(const Result &result, const Pipeline &pipeline) {
     int rank = ranks.of(row.stage, row.replica), thread = threadOf(row.action);
     std::string name = toString(row.action).str();
     json::Object arguments;
+    if (interleaved)
+      arguments["stage"] = row.stage;
     if (row.action == Action::AllReduce) {
       arguments["bytes"] = row.bytes;
     } else if (row.action != Action::OptimizerStep) {

@@ -74,13 +74,13 @@ Schedule startTraining(const Pipeline &pipeline, int microbatches) {
   return schedule;
 }
 
-void endStep(const Pipeline &pipeline, int stage, int replica,
+void endStep(const Pipeline &pipeline, int stage, int replica, Action action,
              std::vector<Row> &rows) {
   const PipelineStage &of = pipeline.stages[stage];
-  if (of.sumsGradients())
-    rows.push_back(
-        {stage, replica, Action::AllReduce, 0, -1, -1, -1, of.gradientBytes});
-  rows.push_back({stage, replica, Action::OptimizerStep, 0});
+  if (action == Action::OptimizerStep)
+    rows.push_back({stage, replica, action, 0});
+  else if (of.sumsGradients())
+    rows.push_back({stage, replica, action, 0, -1, -1, -1, of.gradientBytes});
 }
 
 Schedule inTurn(const Pipeline &pipeline, int microbatches, ScheduleKind kind,
@@ -101,7 +101,8 @@ Schedule inTurn(const Pipeline &pipeline, int microbatches, ScheduleKind kind,
           rowsOf.append(stage, Action::Backward, int(next - offset),
                         schedule.rows);
       }
-      endStep(pipeline, stage, replica, schedule.rows);
+      for (Action action : {Action::AllReduce, Action::OptimizerStep})
+        endStep(pipeline, stage, replica, action, schedule.rows);
     }
   }
   return schedule;
@@ -111,6 +112,8 @@ Schedule trainingSchedule(const Pipeline &pipeline, int microbatches,
                           ScheduleKind kind) {
   if (kind == ScheduleKind::ZeroBubble)
     return zeroBubble(pipeline, microbatches);
+  if (isInterleaved(pipeline))
+    return interleaved(pipeline, microbatches, kind);
   return inTurn(pipeline, microbatches, kind, Parts::Whole);
 }
 

@@ -9,9 +9,9 @@ namespace hethub::simulator {
 /// A training table without rows.
 Schedule startTraining(const Pipeline &pipeline, int microbatches);
 
-/// The last rows of a rank: all-reduce, where it sums gradients with others,
-/// and optimizer step.
-void endStep(const Pipeline &pipeline, int stage, int replica,
+/// A row of a stage's end of the step: AllReduce, where it sums gradients with
+/// others, or OptimizerStep.
+void endStep(const Pipeline &pipeline, int stage, int replica, Action action,
              std::vector<Row> &rows);
 
 /// One forward, one backward on each replica, after those that run ahead.
@@ -20,6 +20,11 @@ Schedule inTurn(const Pipeline &pipeline, int microbatches, ScheduleKind kind,
 
 /// The fastest of several tables with backwards in two parts.
 Schedule zeroBubble(const Pipeline &pipeline, int microbatches);
+
+/// The fastest of several tables of ranks that have several stages, with whole
+/// backwards: GPipe or one forward, one backward.
+Schedule interleaved(const Pipeline &pipeline, int microbatches,
+                     ScheduleKind kind);
 
 } // namespace hethub::simulator
 

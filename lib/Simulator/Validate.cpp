@@ -30,15 +30,17 @@ class Validator {
 public:
   Validator(const Schedule &schedule, const Pipeline &pipeline)
       : schedule(schedule), pipeline(pipeline), ranks(pipeline),
-        rowsOf(ranks.count) {}
+        places(pipeline), rowsOfRank(ranks.count), rowsOfPlace(places.count) {}
 
   Error run() {
     for (const Row &row : schedule.rows)
       if (Error error = checkFields(row))
         return error;
-    for (size_t index = 0; index < schedule.rows.size(); ++index)
-      rowsOf[ranks.of(schedule.rows[index].stage, schedule.rows[index].replica)]
-          .push_back(index);
+    for (size_t index = 0; index < schedule.rows.size(); ++index) {
+      const Row &row = schedule.rows[index];
+      rowsOfRank[ranks.of(row.stage, row.replica)].push_back(index);
+      rowsOfPlace[places.of(row.stage, row.replica)].push_back(index);
+    }
     if (Error error = checkComputes())
       return error;
     if (schedule.training)
@@ -118,7 +120,7 @@ private:
                                   std::vector<int>(schedule.microbatches, -1));
     // Weights are a part of their own in all of a stage or nowhere in it.
     std::vector<int> weights(pipeline.stages.size(), 0);
-    for (const std::vector<size_t> &rows : rowsOf) {
+    for (const std::vector<size_t> &rows : rowsOfPlace) {
       std::map<int, unsigned> received[2], sent[2];
       std::set<int> computed[2], weighed;
       for (size_t index : rows) {
@@ -198,27 +200,41 @@ private:
     return Error::success();
   }
 
-  /// Training ends on each replica with the sum of gradients, where there are
-  /// others to sum with, and the optimizer step.
+  /// Training ends on each rank with the sums of gradients, where there are
+  /// others to sum with, and the optimizer steps of its stages. All ranks sum
+  /// in the order of stages.
   Error checkStepEnds() {
+    for (const std::vector<size_t> &rows : rowsOfRank) {
+      const Row *end = nullptr, *sum = nullptr;
+      for (size_t index : rows) {
+        const Row &row = schedule.rows[index];
+        if (row.action == Action::AllReduce) {
+          if (sum && sum->stage > row.stage)
+            return fail(row, "a rank must sum in the order of its stages");
+          sum = &row;
+        }
+        if (row.action == Action::AllReduce ||
+            row.action == Action::OptimizerStep)
+          end = &row;
+        else if (end && row.action != Action::Send)
+          return fail(row, "must come before the " + toString(end->action));
+      }
+    }
     for (size_t stage = 0; stage < pipeline.stages.size(); ++stage) {
-      int replicas = pipeline.stages[stage].replicas;
       bool sums = pipeline.stages[stage].sumsGradients();
       std::vector<Action> wanted;
       if (sums)
         wanted.push_back(Action::AllReduce);
       wanted.push_back(Action::OptimizerStep);
-      for (int replica = 0; replica < replicas; ++replica) {
-        std::vector<Action> last;
-        for (size_t index : rowsOf[ranks.of(int(stage), replica)]) {
-          const Row &row = schedule.rows[index];
-          if (row.action == Action::AllReduce ||
-              row.action == Action::OptimizerStep)
-            last.push_back(row.action);
-          else if (!last.empty() && row.action != Action::Send)
-            return fail(row, "must come before the " + toString(last.back()));
+      for (int replica = 0; replica < pipeline.stages[stage].replicas;
+           ++replica) {
+        std::vector<Action> found;
+        for (size_t index : rowsOfPlace[places.of(int(stage), replica)]) {
+          Action action = schedule.rows[index].action;
+          if (action == Action::AllReduce || action == Action::OptimizerStep)
+            found.push_back(action);
         }
-        if (last != wanted)
+        if (found != wanted)
           return createStringError(
               inconvertibleErrorCode(),
               "stage " + Twine(stage) + " replica " + Twine(replica) +
@@ -294,7 +310,7 @@ private:
     while (!ready.empty()) {
       int rank = ready.back();
       ready.pop_back();
-      const std::vector<size_t> &rows = rowsOf[rank];
+      const std::vector<size_t> &rows = rowsOfRank[rank];
       while (open[rank] == 0 && next[rank] < rows.size()) {
         Action action = schedule.rows[rows[next[rank]]].action;
         if (action != Action::Send && action != Action::Receive) {
@@ -321,7 +337,7 @@ private:
       }
     }
     for (int rank = 0; rank < ranks.count; ++rank)
-      for (size_t row : rowsOf[rank])
+      for (size_t row : rowsOfRank[rank])
         if (active[row] == 1)
           return fail(schedule.rows[row],
                       "ranks must not wait for each other in a cycle, got: "
@@ -334,7 +350,8 @@ private:
   const Schedule &schedule;
   const Pipeline &pipeline;
   Ranks ranks;
-  std::vector<std::vector<size_t>> rowsOf;
+  Places places;
+  std::vector<std::vector<size_t>> rowsOfRank, rowsOfPlace;
   std::vector<size_t> partner;
 };
 
@@ -345,12 +362,21 @@ Error checkPipeline(const Pipeline &pipeline, bool training) {
   int stages = pipeline.stages.size();
   if (stages == 0)
     return fail("a pipeline must have at least one stage");
+  if (!training && isInterleaved(pipeline))
+    return fail("stages must have ranks of their own in inference");
+  int ranks = 0;
   for (int stage = 0; stage < stages; ++stage) {
     if (pipeline.stages[stage].replicas < 1)
       return fail("stage " + Twine(stage) +
                   ": replicas must be at least 1, got: " +
                   Twine(pipeline.stages[stage].replicas));
     const PipelineStage &of = pipeline.stages[stage];
+    if (of.firstRank > ranks || of.firstRank < -1)
+      return fail("stage " + Twine(stage) +
+                  ": its first rank must be at most " + Twine(ranks) +
+                  ", so that none is left out, got: " + Twine(of.firstRank));
+    ranks = std::max(ranks,
+                     (of.firstRank < 0 ? ranks : of.firstRank) + of.replicas);
     if (!(of.weightSeconds <= of.backwardSeconds))
       return fail("stage " + Twine(stage) +
                   ": weight seconds must be at most those of the backward");

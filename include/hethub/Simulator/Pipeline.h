@@ -28,6 +28,11 @@ struct PipelineStage {
   /// fit in memory. 0: `inFlight`.
   int inFlightLimit = 0;
 
+  /// Of its first replica; the others follow. -1: after all ranks of the stages
+  /// before. Stages on the same ranks are interleaved: each rank has several
+  /// shares of the model.
+  int firstRank = -1;
+
   // Training: what the stage's programs are.
   bool hasBackward = true; ///< false: no gradient reaches it.
   bool hasWeight = true;   ///< Gradients of parameters can be a part of their
@@ -78,12 +83,18 @@ struct Pipeline {
   std::vector<Channel> channels;
 };
 
+/// Ranks of each stage's first replica.
+std::vector<int> firstRanks(const Pipeline &pipeline);
+
+/// Whether a rank has several stages.
+bool isInterleaved(const Pipeline &pipeline);
+
 /// For each channel so far, between stages that have a backward, the one that
 /// carries its gradient back, with the same figures.
 void addGradientChannels(Pipeline &pipeline);
 
 /// Seconds between two microbatches when nothing but compute counts: the
-/// largest (forward + backward) / replicas of a stage.
+/// largest sum of (forward + backward) / replicas over the stages of a rank.
 double bottleneckSeconds(const Pipeline &pipeline);
 
 /// In flight per stage that keep the pipeline full: from the last stage,

@@ -20,7 +20,8 @@ struct StageTimes {
       0; ///< From the step's begin to the first compute of the stage.
   double drainSeconds =
       0; ///< From the last compute of the stage to the step's end.
-  double idleSeconds = 0;    ///< In between, all replicas together.
+  double idleSeconds = 0;    ///< In between, all replicas together; other
+                             ///< stages of its ranks may compute then.
   double imbalance = 0;      ///< 1 - busy time of a replica / that of the stage
                              ///< whose replicas are busiest.
   double receiveSeconds = 0; ///< Of all messages into the stage, from the

@@ -1,45 +1,26 @@
-// Backwards in two parts: gradients of activations go back at once, those of
-// parameters fill what would be a gap.
-//
-// Qi, Wan, Huang, Lin: Zero bubble pipeline parallelism (2023), of whose
-// heuristic this keeps the idea: each rank takes, in simulated time, what is
-// there, and a weight part when nothing else is or when memory is full. Stages
-// may be uneven here, so several rules of choice are simulated and the fastest
-// table is taken; one forward, one backward in two parts is among them.
-//
-// Why no table waits for ever: of the microbatches whose backwards have not all
-// ended take the first. What its stages hold of earlier ones are weight parts,
-// which wait for nothing, so its forwards and backwards come next everywhere.
+// Ranks take what is there.
+#include "GreedyTable.h"
 #include "TrainingTables.h"
 #include "Transfers.h"
-
-#include "hethub/Simulator/Simulator.h"
 
 #include <algorithm>
 #include <deque>
 #include <limits>
 #include <queue>
+#include <tuple>
 
 namespace hethub::simulator {
 
 namespace {
 
-/// What a rank prefers when it may choose.
-enum class First { Backward, Forward, InTurn };
-struct Preference {
-  First first;          ///< Of a forward and a backward that are both ready.
-  bool weightsOnlyFit;  ///< No weight part that a message which is under way
-                        ///< would have to wait for.
-  bool weightsForDrain; ///< No more weight parts put off than fit in the time
-                        ///< until gradients have reached the first stage.
-};
-
 class Greedy {
 public:
-  Greedy(const Pipeline &pipeline, int microbatches, Preference preference)
-      : pipeline(pipeline), microbatches(microbatches), preference(preference),
-        rowsOf(pipeline, Parts::WeightApart), numbers(pipeline),
-        transfers(pipeline), limits(limitsOf()), putOff(putOffOf()) {
+  Greedy(const Pipeline &pipeline, int microbatches, Parts parts,
+         Preference preference)
+      : pipeline(pipeline), microbatches(microbatches), parts(parts),
+        preference(preference), rowsOf(pipeline, parts), numbers(pipeline),
+        transfers(pipeline), limits(limitsOf()), putOff(putOffOf()),
+        ranks(numbers.count) {
     for (int stage = 0; stage < int(pipeline.stages.size()); ++stage) {
       for (Action action : {Action::Forward, Action::Backward}) {
         int count = int(rowsOf.received(stage, action).size());
@@ -47,10 +28,10 @@ public:
       }
       for (int replica = 0; replica < pipeline.stages[stage].replicas;
            ++replica) {
-        Rank rank;
-        rank.stage = stage;
-        rank.replica = rank.nextForward = rank.nextBackward = replica;
-        ranks.push_back(std::move(rank));
+        Place place;
+        place.stage = stage;
+        place.replica = place.nextForward = place.nextBackward = replica;
+        ranks[numbers.of(stage, replica)].places.push_back(std::move(place));
       }
     }
   }
@@ -80,7 +61,9 @@ public:
     for (const Rank &rank : ranks) {
       schedule.rows.insert(schedule.rows.end(), rank.rows.begin(),
                            rank.rows.end());
-      endStep(pipeline, rank.stage, rank.replica, schedule.rows);
+      for (Action action : {Action::AllReduce, Action::OptimizerStep})
+        for (const Place &place : rank.places)
+          endStep(pipeline, place.stage, place.replica, action, schedule.rows);
     }
     return schedule;
   }
@@ -92,11 +75,15 @@ private:
     int unsent = 0;    ///< are not under way either.
     double latest = 0; ///< Arrival of those that are under way.
   };
-  struct Rank {
+  /// One replica of one stage.
+  struct Place {
     int stage = 0, replica = 0;
     int nextForward = 0, nextBackward = 0; ///< microbatches
     std::deque<int> weights;               ///< microbatches that wait for it
     int inFlight = 0;
+  };
+  struct Rank {
+    std::vector<Place> places; ///< by stage
     bool busy = false;
     Action last = Action::Backward; ///< of forwards and backwards
     size_t unsent = 0;              ///< into `rows`: what has not been sent yet
@@ -117,9 +104,10 @@ private:
     int most = *std::max_element(rule.begin(), rule.end());
     std::vector<int> limits;
     for (const PipelineStage &stage : pipeline.stages) {
-      int limit = stage.inFlightLimit > 0 ? stage.inFlightLimit
-                  : stage.inFlight > 0    ? stage.inFlight
-                                          : most;
+      int limit = preference.forwardsThenBackwards ? microbatches
+                  : stage.inFlightLimit > 0        ? stage.inFlightLimit
+                  : stage.inFlight > 0             ? stage.inFlight
+                                                   : most;
       limits.push_back((limit + stage.replicas - 1) / stage.replicas);
     }
     return limits;
@@ -157,76 +145,114 @@ private:
   /// now, when the last one arrives, or at a time that is not known yet.
   double readyAt(int stage, Action action, int microbatch, double now) {
     const Messages &of = messagesOf(stage, action, microbatch);
-    return of.missing == 0  ? now
-           : of.unsent == 0 ? of.latest
-                            : std::numeric_limits<double>::infinity();
+    return of.missing == 0 ? now : of.unsent == 0 ? of.latest : never;
+  }
+
+  /// When the place's next forward can begin.
+  double forwardAt(const Place &place, double now) {
+    const PipelineStage &stage = pipeline.stages[place.stage];
+    if (place.nextForward >= microbatches ||
+        (stage.hasBackward && place.inFlight >= limits[place.stage]))
+      return never;
+    return readyAt(place.stage, Action::Forward, place.nextForward, now);
+  }
+
+  double backwardAt(const Place &place, double now) {
+    if (!pipeline.stages[place.stage].hasBackward ||
+        place.nextBackward >= place.nextForward)
+      return never;
+    return readyAt(place.stage, Action::Backward, place.nextBackward, now);
+  }
+
+  /// Orders what is ready on one rank: the least goes first.
+  std::tuple<int, int, int> turnOf(const Place &place, Action action) const {
+    bool forward = action == Action::Forward;
+    int microbatch = forward ? place.nextForward : place.nextBackward;
+    // Through the stages in their order, and back.
+    int stage = forward && preference.inGroups ? place.stage : -place.stage;
+    if (preference.inGroups)
+      return {microbatch / numbers.count, stage, microbatch};
+    // A microbatch that is nearly through frees memory.
+    return forward ? std::tuple(0, stage, microbatch)
+                   : std::tuple(0, microbatch, stage);
   }
 
   void start(Rank &rank, double now) {
-    const PipelineStage &stage = pipeline.stages[rank.stage];
-    double never = std::numeric_limits<double>::infinity();
-    double forward =
-        rank.nextForward >= microbatches ||
-                (stage.hasBackward && rank.inFlight >= limits[rank.stage])
-            ? never
-            : readyAt(rank.stage, Action::Forward, rank.nextForward, now);
-    double backward =
-        !stage.hasBackward || rank.nextBackward >= rank.nextForward
-            ? never
-            : readyAt(rank.stage, Action::Backward, rank.nextBackward, now);
-    bool mayForward = forward <= now, mayBackward = backward <= now;
-    bool weightsPressing = rank.weights.size() > putOff[rank.stage];
+    Place *forward = nullptr, *backward = nullptr, *weight = nullptr,
+          *pressing = nullptr;
+    double next = never; // the first forward or backward that is to come
+    auto consider = [&](Place *&best, Place &place, Action action,
+                        double seconds) {
+      next = std::min(next, seconds);
+      if (seconds <= now &&
+          (!best || turnOf(place, action) < turnOf(*best, action)))
+        best = &place;
+    };
+    for (Place &place : rank.places) {
+      consider(forward, place, Action::Forward, forwardAt(place, now));
+      consider(backward, place, Action::Backward, backwardAt(place, now));
+      if (place.weights.empty())
+        continue;
+      if (!weight || place.weights.front() < weight->weights.front())
+        weight = &place;
+      if (place.weights.size() > putOff[place.stage])
+        pressing = &place;
+    }
+    if (preference.forwardsThenBackwards &&
+        std::any_of(rank.places.begin(), rank.places.end(),
+                    [&](const Place &place) {
+                      return place.nextForward < microbatches;
+                    }))
+      backward = nullptr;
     bool backwardFirst =
         preference.first == First::Backward ||
         (preference.first == First::InTurn && rank.last == Action::Forward);
-    if (mayBackward && (backwardFirst || !mayForward))
-      return begin(rank, Action::Backward, now);
-    if (weightsPressing)
-      return begin(rank, Action::Weight, now);
-    if (mayForward)
-      return begin(rank, Action::Forward, now);
-    if (rank.weights.empty())
+    if (backward && (backwardFirst || !forward))
+      return begin(rank, *backward, Action::Backward, now);
+    if (pressing)
+      return begin(rank, *pressing, Action::Weight, now);
+    if (forward)
+      return begin(rank, *forward, Action::Forward, now);
+    if (!weight || (preference.weightsOnlyFit &&
+                    next < now + pipeline.stages[weight->stage].weightSeconds))
       return;
-    if (preference.weightsOnlyFit &&
-        std::min(forward, backward) < now + stage.weightSeconds)
-      return;
-    begin(rank, Action::Weight, now);
+    begin(rank, *weight, Action::Weight, now);
   }
 
-  void begin(Rank &rank, Action action, double now) {
-    const PipelineStage &stage = pipeline.stages[rank.stage];
-    bool apart = stage.hasBackward && stage.hasWeight;
+  void begin(Rank &rank, Place &place, Action action, double now) {
+    const PipelineStage &stage = pipeline.stages[place.stage];
+    bool apart = parts == Parts::WeightApart && stage.hasWeight;
     double seconds = stage.overheadSeconds;
     switch (action) {
     case Action::Weight:
-      rowsOf.appendWeight(rank.stage, rank.weights.front(), rank.rows);
-      rank.weights.pop_front();
+      rowsOf.appendWeight(place.stage, place.weights.front(), rank.rows);
+      place.weights.pop_front();
       seconds = stage.weightSeconds;
-      --rank.inFlight;
+      --place.inFlight;
       break;
     case Action::Backward:
-      rowsOf.append(rank.stage, action, rank.nextBackward, rank.rows);
+      rowsOf.append(place.stage, action, place.nextBackward, rank.rows);
       seconds += stage.backwardSeconds - (apart ? stage.weightSeconds : 0);
       if (apart)
-        rank.weights.push_back(rank.nextBackward);
+        place.weights.push_back(place.nextBackward);
       else
-        --rank.inFlight;
-      rank.nextBackward += stage.replicas;
+        --place.inFlight;
+      place.nextBackward += stage.replicas;
       break;
     default:
-      rowsOf.append(rank.stage, action, rank.nextForward, rank.rows);
+      rowsOf.append(place.stage, action, place.nextForward, rank.rows);
       seconds += stage.forwardSeconds;
-      ++rank.inFlight;
-      rank.nextForward += stage.replicas;
+      ++place.inFlight;
+      place.nextForward += stage.replicas;
     }
     if (action != Action::Weight)
       rank.last = action;
     if (action != Action::Weight)
-      for (int channel : rowsOf.received(rank.stage, action))
+      for (int channel : rowsOf.received(place.stage, action))
         seconds += pipeline.channels[channel].receiveSeconds;
     rank.busy = true;
     happenings.push(
-        {now + seconds, numbers.of(rank.stage, rank.replica), nullptr});
+        {now + seconds, numbers.of(place.stage, place.replica), nullptr});
   }
 
   /// Sends what the compute that has ended gave.
@@ -252,11 +278,13 @@ private:
     if (seconds == now)
       return;
     rank.busy = true;
-    happenings.push({seconds, numbers.of(rank.stage, rank.replica), nullptr});
+    happenings.push({seconds, int(&rank - ranks.data()), nullptr});
   }
 
+  static constexpr double never = std::numeric_limits<double>::infinity();
   const Pipeline &pipeline;
   int microbatches;
+  Parts parts;
   Preference preference;
   StageRows rowsOf;
   Ranks numbers;
@@ -270,28 +298,9 @@ private:
 
 } // namespace
 
-Schedule zeroBubble(const Pipeline &pipeline, int microbatches) {
-  std::vector<Schedule> tables;
-  for (Parts parts : {Parts::WeightLast, Parts::SendLast})
-    tables.push_back(inTurn(pipeline, microbatches,
-                            ScheduleKind::OneForwardOneBackward, parts));
-  for (First first : {First::InTurn, First::Backward, First::Forward})
-    for (bool weightsOnlyFit : {true, false})
-      for (bool weightsForDrain : {true, false})
-        tables.push_back(Greedy(pipeline, microbatches,
-                                {first, weightsOnlyFit, weightsForDrain})
-                             .run());
-  size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t index = 0; index < tables.size(); ++index) {
-    double seconds = simulateGenerated(tables[index], pipeline).stepSeconds;
-    // Rounding must not choose.
-    if (seconds < least * (1 - 1e-12)) {
-      least = seconds;
-      best = index;
-    }
-  }
-  return std::move(tables[best]);
+Schedule greedyTable(const Pipeline &pipeline, int microbatches, Parts parts,
+                     Preference preference) {
+  return Greedy(pipeline, microbatches, parts, preference).run();
 }
 
 } // namespace hethub::simulator
