@@ -77,8 +77,9 @@ LogicalResult Differentiation::chooseTrained() {
   for (const std::string &text : options.frozen) {
     auto pattern = llvm::GlobPattern::create(text);
     if (!pattern)
-      return module.emitError("a pattern of frozen parameters must be a glob "
-                              "pattern, got: '")
+      return emitError(module.getLoc(),
+                       "a pattern of frozen parameters must be a glob "
+                       "pattern, got: '")
              << text << "': " << llvm::toString(pattern.takeError());
     bool matched = false;
     for (auto parameter : module.getOps<hh::ParameterOp>())
@@ -87,8 +88,9 @@ LogicalResult Differentiation::chooseTrained() {
         matched = true;
       }
     if (!matched)
-      return module.emitError("a pattern of frozen parameters must match one, "
-                              "got: '")
+      return emitError(module.getLoc(),
+                       "a pattern of frozen parameters must match one, "
+                       "got: '")
              << text << "'";
   }
   for (hh::ProgramOp program : programs)
@@ -98,7 +100,8 @@ LogicalResult Differentiation::chooseTrained() {
         trained.insert(name);
     });
   if (trained.empty())
-    return module.emitError("a parameter must be left to train, got none: ")
+    return emitError(module.getLoc(),
+                     "a parameter must be left to train, got none: ")
            << (frozen.empty() ? "the model has none" : "all are frozen");
   return success();
 }
@@ -124,7 +127,7 @@ LogicalResult Differentiation::reportRefusals() {
                                           std::to_string(count.second) + ")";
                                  }),
                  ", ");
-  return module.emitError()
+  return emitError(module.getLoc())
          << refused << " of " << calls
          << " operations on the way of gradients cannot be differentiated: "
          << summary;
@@ -138,8 +141,9 @@ LogicalResult Differentiation::checkTrained() {
     for (auto &[name, gradient] : stage.ofParameters)
       reached.insert(name);
   if (reached.empty())
-    return module.emitError("the loss must depend on a parameter that is "
-                            "trained, got none that a gradient reaches");
+    return emitError(module.getLoc(),
+                     "the loss must depend on a parameter that is "
+                     "trained, got none that a gradient reaches");
   llvm::DenseSet<StringAttr> updated;
   for (hh::ProgramOp program : programs)
     for (unsigned i = 0; i < program.getNumResults(); ++i)
@@ -159,8 +163,8 @@ LogicalResult Differentiation::checkTrained() {
     return success();
   // Buffers of a model can be many: one line, not one for each.
   constexpr size_t shown = 8;
-  InFlightDiagnostic warning = module.emitWarning(
-      "parameters that no gradient reaches are not trained: ");
+  InFlightDiagnostic warning = emitWarning(
+      module.getLoc(), "parameters that no gradient reaches are not trained: ");
   llvm::interleaveComma(ArrayRef(untrained).take_front(shown), warning,
                         [&](StringAttr name) { warning << name.getValue(); });
   if (untrained.size() > shown)
@@ -207,7 +211,7 @@ struct DifferentiatePass : impl::DifferentiateBase<DifferentiatePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (microbatches == 0) {
-      module.emitError("microbatches must be at least 1, got: 0");
+      emitError(module.getLoc(), "microbatches must be at least 1, got: 0");
       return signalPassFailure();
     }
     DifferentiateOptions options;

@@ -54,6 +54,7 @@ struct Part {
   IRMapping values; ///< of other programs, as they are called in this one
   SmallVector<Value> arguments; ///< values of other programs that it is given
   SmallVector<std::pair<StringAttr, Value>> gradients; ///< that it makes
+  SmallVector<Value> saved; ///< that it makes for the other part
 
   Block &block() { return program.getBody().front(); }
 };
@@ -77,13 +78,12 @@ private:
   Value resolve(Part &part, Value value);
   void replaceUses(Part &part, Value value, Value replacement);
   Value argument(Part &part, Value value);
+  llvm::SetVector<Value> readByOthers(Block &block);
+  void end(Part &part);
+  void describe(hh::ProgramOp program, ArrayRef<Value> arguments,
+                ArrayRef<Value> saved, SmallVector<Attribute> results);
   void finish();
-  Attribute slotAttr(Value source) {
-    return builder.getDictionaryAttr(builder.getNamedAttr(
-        hh::savedAttrName, builder.getI64IntegerAttr(slots.lookup(source))));
-  }
-  void returnSaved(hh::ProgramOp program, SmallVector<Value> results,
-                   SmallVector<Attribute> attributes);
+  void dropEmptyParts();
 
   StageGradients &stage;
   bool splitWeight;
@@ -92,7 +92,7 @@ private:
   SmallVector<Part, 2> parts;         ///< B, then W where there is one
   llvm::DenseSet<Value> ofParameters; ///< of parameters alone
   llvm::DenseSet<Value> saved;        ///< that have a slot
-  llvm::MapVector<Value, unsigned> slots;
+  llvm::DenseMap<Value, int64_t> slots;
 };
 
 /// Drops what nothing needs and moves what only gradients of parameters need
@@ -110,32 +110,28 @@ void Splitter::divide() {
   for (Value activation : stage.ofActivations)
     roots.push_back(activation);
   Operations ofBackward = sliceOf(block, roots);
-  // Where there is no way back the gradients of parameters are all there is.
-  bool split = splitWeight && llvm::any_of(block, [&](Operation &op) {
-                 return isa<hh::SendOp, hh::RecvOp>(op) ||
-                        (live.contains(&op) && ofBackward.contains(&op));
-               });
 
-  parts.push_back({stage.backward, {}, {}, {}});
-  if (split) {
+  parts.push_back({stage.backward, {}, {}, {}, {}});
+  if (splitWeight) {
     builder.setInsertionPointAfter(stage.backward);
     auto weight = cast<hh::ProgramOp>(
         builder.cloneWithoutRegions(*stage.backward.getOperation()));
     weight.setSymName((stage.forward.getSymName() + "_weight").str());
     weight.setPart("weight");
     weight.getBody().emplaceBlock();
-    parts.push_back({weight, {}, {}, {}});
+    parts.push_back({weight, {}, {}, {}, {}});
   }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (isa<hh::SendOp, hh::RecvOp>(op))
       continue;
     if (!live.contains(&op))
       op.erase();
-    else if (split && !ofBackward.contains(&op))
+    else if (splitWeight && !ofBackward.contains(&op))
       op.moveBefore(&parts[1].block(), parts[1].block().begin());
   }
   for (auto &[name, gradient] : stage.ofParameters) {
-    bool inWeight = split && gradient.getParentBlock() == &parts[1].block();
+    bool inWeight =
+        splitWeight && gradient.getParentBlock() == &parts[1].block();
     parts[inWeight].gradients.emplace_back(name, gradient);
   }
 }
@@ -242,7 +238,6 @@ void Splitter::replaceUses(Part &part, Value value, Value replacement) {
 
 /// A new argument of the part: a value that another program makes.
 Value Splitter::argument(Part &part, Value value) {
-  slots.try_emplace(value, slots.size());
   part.arguments.push_back(value);
   std::string name = valueName(value);
   Location loc =
@@ -267,23 +262,6 @@ Value Splitter::resolve(Part &part, Value value) {
     builder.clone(*op, part.values);
   }
   return part.values.lookup(value);
-}
-
-/// The values of the program that others read, as results behind `results`.
-void Splitter::returnSaved(hh::ProgramOp program, SmallVector<Value> results,
-                           SmallVector<Attribute> attributes) {
-  Block &block = program.getBody().front();
-  for (auto &[source, slot] : slots)
-    if (source.getParentBlock() == &block) {
-      results.push_back(source);
-      attributes.push_back(slotAttr(source));
-    }
-  builder.setInsertionPointToEnd(&block);
-  hh::ReturnOp::create(builder, program.getLoc(), results);
-  program.setFunctionType(builder.getFunctionType(
-      block.getArgumentTypes(), ValueRange(results).getTypes()));
-  program.setResAttrsAttr(
-      attributes.empty() ? nullptr : builder.getArrayAttr(attributes));
 }
 
 /// Start-up computes only what is read of it: parts were given all of it.
@@ -312,38 +290,99 @@ static void pruneStartUp(Block &block) {
   }
 }
 
+/// Values of the block that other programs are given.
+llvm::SetVector<Value> Splitter::readByOthers(Block &block) {
+  llvm::SetVector<Value> values;
+  for (Part &part : parts)
+    for (Value value : part.arguments)
+      if (value.getParentBlock() == &block)
+        values.insert(value);
+  return values;
+}
+
+/// Returns gradients and what the other part reads, and drops what nothing
+/// needs then, arguments included.
+void Splitter::end(Part &part) {
+  part.saved = readByOthers(part.block()).takeVector();
+  SmallVector<Value> results;
+  for (auto &[name, gradient] : part.gradients)
+    results.push_back(gradient);
+  results.append(part.saved);
+  builder.setInsertionPointToEnd(&part.block());
+  hh::ReturnOp::create(builder, part.program.getLoc(), results);
+  mergeMaskedCalls(part.block());
+  simplifyGradients(part.block());
+  pruneStartUp(part.block());
+  eraseDead(part.program.getBody());
+  for (unsigned i = part.arguments.size(); i-- > 0;)
+    if (part.block().getArgument(i).use_empty()) {
+      part.block().eraseArgument(i);
+      part.arguments.erase(part.arguments.begin() + i);
+    }
+}
+
+/// Type and attributes of a program; `results` describes those in front of the
+/// saved values.
+void Splitter::describe(hh::ProgramOp program, ArrayRef<Value> arguments,
+                        ArrayRef<Value> saved, SmallVector<Attribute> results) {
+  auto slotOf = [&](Value value) -> Attribute {
+    return builder.getDictionaryAttr(builder.getNamedAttr(
+        hh::savedAttrName, builder.getI64IntegerAttr(slots.at(value))));
+  };
+  Block &block = program.getBody().front();
+  program.setFunctionType(builder.getFunctionType(
+      block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
+  if (!arguments.empty())
+    program.setArgAttrsAttr(
+        builder.getArrayAttr(llvm::map_to_vector(arguments, slotOf)));
+  llvm::append_range(results, llvm::map_range(saved, slotOf));
+  program.setResAttrsAttr(results.empty() ? nullptr
+                                          : builder.getArrayAttr(results));
+}
+
 void Splitter::finish() {
+  // Readers first: what they turn out not to read is not saved for them.
+  for (Part &part : llvm::reverse(parts))
+    end(part);
+  for (Part &part : parts)
+    for (Value value : part.arguments)
+      slots.try_emplace(value, slots.size());
+
   Operation *terminator = forwardBlock().getTerminator();
-  SmallVector<Value> results(terminator->getOperands());
-  SmallVector<Attribute> attributes;
-  for (unsigned i = 0; i < results.size(); ++i)
-    attributes.push_back(
+  SmallVector<Attribute> results;
+  for (unsigned i = 0; i < terminator->getNumOperands(); ++i)
+    results.push_back(
         builder.getDictionaryAttr(stage.forward.getResultAttrs(i)));
-  terminator->erase();
-  returnSaved(stage.forward, results, attributes);
+  llvm::SetVector<Value> saved = readByOthers(forwardBlock());
+  terminator->insertOperands(terminator->getNumOperands(), saved.getArrayRef());
   pruneStartUp(forwardBlock());
   eraseDead(stage.forward.getBody());
+  describe(stage.forward, {}, saved.getArrayRef(), results);
 
   for (Part &part : parts) {
     results.clear();
-    attributes.clear();
-    for (auto &[name, gradient] : part.gradients) {
-      results.push_back(gradient);
-      attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+    for (auto &[name, gradient] : part.gradients)
+      results.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
           hh::gradientAttrName, FlatSymbolRefAttr::get(name))));
-    }
-    returnSaved(part.program, results, attributes);
-    if (!part.arguments.empty())
-      part.program.setArgAttrsAttr(builder.getArrayAttr(llvm::map_to_vector(
-          part.arguments, [&](Value source) { return slotAttr(source); })));
-    mergeMaskedCalls(part.block());
-    simplifyGradients(part.block());
-    pruneStartUp(part.block());
-    eraseDead(part.program.getBody());
-    // Nothing of the stage is trained, or only what the other part makes.
-    if (llvm::hasSingleElement(part.block()) &&
-        part.program.getNumResults() == 0)
+    describe(part.program, part.arguments, part.saved, results);
+  }
+  dropEmptyParts();
+}
+
+/// A stage in which nothing is trained has no such program; where there is no
+/// way back the gradients of parameters are all there is to it.
+void Splitter::dropEmptyParts() {
+  llvm::erase_if(parts, [](Part &part) {
+    bool empty = llvm::hasSingleElement(part.block()) &&
+                 part.program.getNumResults() == 0;
+    if (empty)
       part.program.erase();
+    return empty;
+  });
+  if (parts.size() == 1) {
+    parts.front().program.setPart("backward");
+    parts.front().program.setSymName(
+        (stage.forward.getSymName() + "_backward").str());
   }
 }
 

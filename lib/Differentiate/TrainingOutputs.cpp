@@ -31,7 +31,8 @@ static LogicalResult checkLoss(ModuleOp module,
                << type;
     }
   if (!found)
-    return module.emitError("one result must be the loss (hh.loss), got none");
+    return emitError(module.getLoc(),
+                     "one result must be the loss (hh.loss), got none");
   return success();
 }
 
@@ -74,8 +75,9 @@ LogicalResult keepTrainingOutputs(ModuleOp module,
   }
   for (auto &[channel, ends] : channels)
     if (!ends.first || !ends.second)
-      return module.emitError("a channel must have a sender and a receiver, "
-                              "got one end of channel ")
+      return emitError(module.getLoc(),
+                       "a channel must have a sender and a receiver, "
+                       "got one end of channel ")
              << channel;
   // Receivers are later stages than senders.
   for (hh::ProgramOp program : llvm::reverse(stages)) {

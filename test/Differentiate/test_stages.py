@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import functools
 import math
-import os
-import re
-import subprocess
 
 import onnx
 import pytest
 import torch
 from model_table import TOP, Model, ensure, example, fixed_dims
-from training_programs import TrainingModule
+from training_programs import TrainingModule, check_saved, relative, tool
 
-TOOLS = os.environ.get("HETHUB_TOOLS", str(TOP / "build" / "bin"))
 MODELS = ["gpt2.static", "bert.static", "mixtral.static"]
 OTHERS = ["llama.static", "vit.static", "resnet50.static", "mobilenetv3.static", "efficientnet.static"]
 OTHERS += ["whisper_encoder.static", "lstm_tagger.static", "unet.static", "minilm.dyn"]
@@ -32,12 +28,6 @@ VARIANTS = {
 @pytest.fixture(autouse=True, scope="module")
 def operators() -> None:
     torch.ops.load_library(str(TOP / "build-runtime" / "lib" / "libhethub_runtime.so"))
-
-
-def tool(name: str, *arguments: str, text: str | None = None) -> str:
-    result = subprocess.run([f"{TOOLS}/{name}", *arguments], input=text, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr[:2000]
-    return result.stdout
 
 
 @functools.cache
@@ -117,10 +107,6 @@ def autograd(spec: str) -> tuple[torch.Tensor, dict[str, torch.Tensor], int]:
     return loss.detach(), {n: v.grad for n, v in leaves.items() if v.grad is not None}, sum(kept.values())
 
 
-def relative(got: torch.Tensor, want: torch.Tensor) -> float:
-    return float((got.double() - want.double()).norm() / want.double().norm().clamp_min(1e-12))
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("spec", MODELS + [pytest.param(spec, marks=pytest.mark.wide) for spec in OTHERS])
 def test_gradients_equal_autograd(spec: str, variant: str) -> None:
@@ -132,6 +118,7 @@ def test_gradients_equal_autograd(spec: str, variant: str) -> None:
     assert set(step.gradients) == set(gradients)
     far = {n: e for n, g in gradients.items() if (e := relative(step.gradients[n], g)) > 1e-5}
     assert not far, far
+    check_saved(compiled(spec, variant), step)
 
 
 @pytest.mark.parametrize("spec", MODELS)
@@ -139,7 +126,7 @@ def test_saves_no_more_than_autograd(spec: str) -> None:
     parameters, inputs = values(spec)
     _, _, bytes_of_autograd = autograd(spec)
     step = compiled(spec, "whole").step(parameters, inputs)
-    storages = {value.untyped_storage().data_ptr(): value.untyped_storage().nbytes() for value in step.saved}
+    storages = {value.untyped_storage().data_ptr(): value.untyped_storage().nbytes() for value in step.saved[0]}
     weights = {value.untyped_storage().data_ptr() for value in parameters.values()}
     assert not weights & set(storages), "a parameter is saved"
     given = {value.untyped_storage().data_ptr() for value in inputs.values()}
@@ -147,17 +134,6 @@ def test_saves_no_more_than_autograd(spec: str) -> None:
     print(f"{spec}: {saved} bytes saved, autograd keeps {bytes_of_autograd}")
     # Masks made from inputs are kept here; the positions that autograd keeps are constants.
     assert saved <= 1.01 * bytes_of_autograd
-    views = [(v.data_ptr(), v.shape, v.stride()) for v in step.saved]
-    assert len(views) == len(set(views)), "a value is saved twice"
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("spec", MODELS)
-def test_saves_what_is_read(spec: str, variant: str) -> None:
-    for program in compiled(spec, variant).programs({}, {}):
-        body = "\n".join(program.lines[program.start + 1 :])
-        unread = [a for a in program.arguments if not re.search(rf"{a}\b", body)]
-        assert program.part == "forward" or not unread, f"{program.part} of stage {program.stage} reads no {unread}"
 
 
 def test_recomputation_saves_what_a_stage_receives() -> None:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from dataclasses import dataclass, field
 
 import torch
 from model_table import TOP
 from printed_ir import Program, closing, split_port, split_top, tensor_type
 
-assert TOP  # model_table puts utils/ on the path, from which `printed_ir` is imported
+TOOLS = os.environ.get("HETHUB_TOOLS", str(TOP / "build" / "bin"))
 SEED = 11  # of random operators: each function of a microbatch starts with it
+
+
+def tool(name: str, *arguments: str, text: str | None = None) -> str:
+    result = subprocess.run([f"{TOOLS}/{name}", *arguments], input=text, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[:2000]
+    return result.stdout
+
+
+def relative(got: torch.Tensor, want: torch.Tensor) -> float:
+    """The size of the difference, as a share."""
+    return float((got.double() - want.double()).norm() / want.double().norm().clamp_min(1e-12))
 
 
 class StageProgram(Program):
@@ -50,8 +63,19 @@ class Step:
     loss: torch.Tensor | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)  # by parameter, summed over the stages
     updates: dict[str, torch.Tensor] = field(default_factory=dict)
-    saved: list[torch.Tensor] = field(default_factory=list)  # by forward programs
+    saved: dict[int, list[torch.Tensor]] = field(default_factory=dict)  # by forward programs of each stage
     messages: dict[str, torch.Tensor] = field(default_factory=dict)  # that nobody took
+
+
+def check_saved(module: TrainingModule, step: Step) -> None:
+    """Nothing is saved twice, and all that a program is given is read by it."""
+    for stage, values in step.saved.items():
+        views = [(value.data_ptr(), value.shape, value.stride()) for value in values]
+        assert len(views) == len(set(views)), f"a value is saved twice in stage {stage}"
+    for program in module.programs({}, {}):
+        body = "\n".join(program.lines[program.start + 1 :])
+        unread = [a for a in program.arguments if not re.search(rf"{a}\b", body)]
+        assert program.part == "forward" or not unread, f"{program.part} of stage {program.stage} reads no {unread}"
 
 
 class TrainingModule:
@@ -111,7 +135,7 @@ class TrainingModule:
                 if "hh.saved" in attributes:
                     slots[program.stage, attributes["hh.saved"]] = value
                     if program.part == "forward":
-                        step.saved.append(value)
+                        step.saved.setdefault(program.stage, []).append(value)
                 if "hh.update" in attributes:
                     step.updates[attributes["hh.update"].strip('@"')] = value
                 if "hh.gradient" in attributes:
