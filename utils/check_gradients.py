@@ -331,6 +331,7 @@ def main() -> int:
     parser.add_argument("-k", default="", help="only operators that match this pattern")
     parser.add_argument("--library", default=str(ROOT / "build-runtime/lib/libhethub_runtime.so"))
     parser.add_argument("--split-weight", action="store_true", help="gradients of parameters by programs of their own")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], help="all cases in that precision")
     parser.add_argument("--verbose", action="store_true", help="print what hh-opt made of each failing case")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -339,6 +340,9 @@ def main() -> int:
     cases = all_cases()
     problems = [] if arguments.k else uncovered(cases)
     cases = [case for case in cases if re.search(arguments.k, case.schema)]
+    if arguments.dtype:
+        cases = [case.converted(getattr(torch, arguments.dtype)) for case in cases]
+        cases = [case for case in cases if case.runs()]
     modules = [Module(case, form) for case in cases for form in FORMS[: 3 if case.has_matrix() else 2]]
     with tempfile.TemporaryDirectory() as folder:
         printed, complaints = differentiate(modules, Path(folder), arguments.split_weight)
@@ -346,6 +350,8 @@ def main() -> int:
         if i in printed:
             try:
                 problem = check(module, printed[i])
+            except NotImplementedError:  # torch lacks the kernel in this precision
+                continue
             except Exception as error:
                 problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         else:

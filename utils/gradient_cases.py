@@ -7,7 +7,7 @@ tensors and broadcasting; values stay off the kinks of a function where `smooth`
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -63,6 +63,30 @@ class Case:
         function = self.function if replaced and self.function else self.overload
         result = function(*map(plain, self.arguments), **{k: plain(v) for k, v in self.keywords.items()})
         return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    def converted(self, dtype: torch.dtype) -> "Case":
+        """The same call in another precision."""
+        known: dict[int, torch.Tensor] = {}
+
+        def convert(value: object) -> object:
+            if isinstance(value, Fixed):
+                return Fixed(convert(value.tensor))
+            if isinstance(value, Parts):
+                return Parts(map(convert, value))
+            if isinstance(value, torch.Tensor) and value.dtype == torch.float64:
+                return known.setdefault(id(value), value.to(dtype))
+            return dtype if value is torch.float64 else value
+
+        keywords = {name: convert(value) for name, value in self.keywords.items()}
+        return replace(self, arguments=tuple(map(convert, self.arguments)), keywords=keywords)
+
+    def runs(self) -> bool:
+        """Whether torch has the operator in this precision."""
+        try:
+            self.outputs()
+        except (NotImplementedError, RuntimeError):
+            return False
+        return True
 
     def float_types(self) -> set[torch.dtype]:
         """Of all tensors that go in and out."""
@@ -611,6 +635,12 @@ def norm_cases() -> list[Case]:
 
         return aten("batch_norm", x, w, b, m, v, False, 0.0, 1e-5, True, function=function)
 
+    def small(*shape: int) -> torch.Tensor:
+        return reals(*shape, dtype=torch.bfloat16)
+
+    def single(*shape: int) -> torch.Tensor:
+        return reals(*shape, dtype=torch.float32)
+
     cases = []
     for shape, normalized in [((2, 3, 4), [4]), ((2, 3, 4), [3, 4]), ((5,), [5]), ((0, 4), [4])]:
         w, b = reals(*normalized), reals(*normalized)
@@ -627,6 +657,9 @@ def norm_cases() -> list[Case]:
         aten("rms_norm", reals(2, 4, dtype=torch.bfloat16), [4], reals(4, dtype=torch.bfloat16), 1e-3),
         aten("layer_norm", reals(2, 4, dtype=torch.float32), [4], reals(4, dtype=torch.float32)),
         aten("layer_norm", Fixed(reals(2, 4)), [4], reals(4), reals(4)),
+        aten("layer_norm", small(2, 4), [4], single(4), single(4)),
+        aten("group_norm", small(2, 4, 3), 2, single(4), single(4)),
+        aten("batch_norm", small(2, 4, 3), single(4), single(4), None, None, True, 0.1, 1e-3, True),
     ]
     for shape, groups in [((2, 6, 4, 3), 3), ((2, 4), 2), ((3, 4, 5), 1), ((2, 4, 5), 4)]:
         for weight, bias in ((reals(shape[1]), reals(shape[1])), (None, None)):

@@ -17,6 +17,7 @@ TOP = Path(__file__).resolve().parents[2]
         pytest.param([], id="all rules"),
         # Gradients of data and of parameters part ways: those whose backward operators make both.
         pytest.param(["--split-weight", "-k", "convolution|norm|linear|matmul|attention|embedding"], id="split weight"),
+        pytest.param(["--dtype", "float32"], id="single precision", marks=pytest.mark.wide),
     ],
 )
 def test_rules(options: list[str]) -> None:

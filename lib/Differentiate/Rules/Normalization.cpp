@@ -34,6 +34,16 @@ void giveByMask(Derivation &d,
   d.give("bias", [&] { return gradients[2]; });
 }
 
+/// The element type of means and deviations: small floats have those of 32 bits
+/// on graphics processors, on others where the weights have.
+Type statisticElement(Derivation &d) {
+  Value x = d.in("input"), w = d.in("weight");
+  Type element = d.element(x);
+  bool isSmall = element.getIntOrFloatBitWidth() < 32;
+  bool isMixed = w && d.element(w) != element;
+  return isSmall && (isMixed || d.deviceKind() == "cuda") ? d.f32() : element;
+}
+
 //===----------------------------------------------------------------------===//
 // Over the last axes
 //===----------------------------------------------------------------------===//
@@ -56,7 +66,7 @@ LogicalResult layerNorm(Derivation &d) {
   size_t normalized = d.ints("normalized_shape").size();
   for (size_t i = reduced.size() - normalized; i < reduced.size(); ++i)
     reduced[i] = 1;
-  Type statistic = d.tensor(reduced, d.element(x));
+  Type statistic = d.tensor(reduced, statisticElement(d));
   Values results =
       d.forward().calls("native_layer_norm", {x, d.in("weight"), d.in("bias")},
                         d.arguments({"normalized_shape", "eps"}),
@@ -114,7 +124,7 @@ LogicalResult byGroups(Derivation &d, int64_t groups) {
   Value x = d.in("input");
   ArrayRef<int64_t> dims = d.dims(x);
   CallBuilder &forward = d.forward();
-  Type statistic = d.tensor({dims[0], groups}, d.element(x));
+  Type statistic = d.tensor({dims[0], groups}, statisticElement(d));
   Values results = forward.calls(
       "native_group_norm",
       {forward.unary("contiguous", x), d.in("weight"), d.in("bias")},
@@ -209,7 +219,7 @@ LogicalResult batchNorm(Derivation &d) {
     return d.refuse("batch norm must not overwrite its running statistics: "
                     "native_batch_norm gives those of the batch");
   Value x = d.in("input");
-  Type statistic = d.tensor({d.dims(x)[1]}, d.element(x));
+  Type statistic = d.tensor({d.dims(x)[1]}, statisticElement(d));
   Values results = d.forward().calls(
       "native_batch_norm", {x, d.in("weight"), d.in("bias"), Value(), Value()},
       d.arguments({"training", "momentum", "eps"}),
