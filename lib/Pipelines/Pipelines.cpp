@@ -126,14 +126,38 @@ void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
   verifyPhase(pm, "schedule");
 }
 
+namespace {
+/// What hh-lower-stages takes in hh-opt.
+struct LowerStagesOptions : PassPipelineOptions<LowerStagesOptions> {
+  Option<bool> training{*this, "training",
+                        llvm::cl::desc("programs of a training step"),
+                        llvm::cl::init(false)};
+  Option<unsigned> microbatches{*this, "microbatches",
+                                llvm::cl::desc("training: of a step"),
+                                llvm::cl::init(1)};
+  Option<std::string> schedule{*this, "schedule",
+                               llvm::cl::desc("training: order of a step"),
+                               llvm::cl::init("1f1b")};
+  ListOption<std::string> frozen{
+      *this, "frozen", llvm::cl::desc("training: patterns of parameters")};
+};
+} // namespace
+
 void registerPipelines() {
   PassPipelineRegistration<>(
       "hh-normalize", "static shapes, folded shape arithmetic, raised patterns",
       [](OpPassManager &pm) { buildNormalizePipeline(pm, {}); });
-  PassPipelineRegistration<>(
+  PassPipelineRegistration<LowerStagesOptions>(
       "hh-lower-stages",
       "stages to lowered programs with their communication and schedule",
-      [](OpPassManager &pm) { buildLowerPipeline(pm, {}); });
+      [](OpPassManager &pm, const LowerStagesOptions &given) {
+        CompileOptions options;
+        options.training = given.training;
+        options.microbatches = given.microbatches;
+        options.schedule = given.schedule;
+        options.frozen.assign(given.frozen.begin(), given.frozen.end());
+        buildLowerPipeline(pm, options);
+      });
 }
 
 } // namespace hethub

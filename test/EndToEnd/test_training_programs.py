@@ -215,6 +215,12 @@ def test_bad_input(odd: Path, tmp_path: Path, options: list[str], message: str) 
     assert not (tmp_path / "out").exists()
 
 
+def test_open_dimensions_are_told_as_in_inference(tmp_path: Path) -> None:
+    model = ensure(Model("gpt2.dyn"))
+    result = command("compile", model, "--stages", 1, "--train", "--loss", "cross-entropy", "-o", tmp_path / "out")
+    assert "symbolic dimensions 'batch', 'seq' have no size: give --dim batch=N --dim seq=N" in error_of(result)
+
+
 def test_training_options_need_train(odd: Path, tmp_path: Path) -> None:
     result = command("compile", odd, "--stages", 1, "--loss", "mse", "-o", tmp_path / "out")
     assert error_of(result) == "--loss needs --train"

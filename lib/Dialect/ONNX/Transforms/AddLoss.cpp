@@ -7,6 +7,7 @@
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
 #include "hethub/Support/EraseDead.h"
 #include "hethub/Support/Names.h"
+#include "hethub/Support/OpenDims.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -200,6 +201,9 @@ LogicalResult AddLoss::checkType(RankedTensorType type, StringRef name) {
                           "output with cross-entropy or mse (--loss), got: '")
            << name << "' of type " << type;
   }
+  // Most open shapes come from the inputs, where a user can close them.
+  if (type && !type.hasStaticShape() && failed(requireFixedDims(main)))
+    return failure();
   if (!isFloat(type) || !type.hasStaticShape())
     return main.emitError() << loss << " must be given floats of known shape, "
                             << "got: '" << name << "' of type " << type;
