@@ -1,5 +1,6 @@
 # make setup   install what is missing and build (quick when nothing changed)
 # make demo    a real model on three emulated unlike devices
+# make demo-train  the same for training: a small character model
 # make test    lit, GoogleTest and pytest; test-all adds the wide ones
 # make bench   ratios of speed, all from one run
 # make bench-hetero  share of what unlike devices could give, beside a peer
@@ -9,13 +10,16 @@
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 
-.PHONY: setup demo test test-all bench bench-hetero soak docs lint
+.PHONY: setup demo demo-train test test-all bench bench-hetero soak docs lint
 
 setup:
 	@utils/setup/setup.sh $(JOBS)
 
 demo: setup
 	@.venv/bin/hethub demo
+
+demo-train: setup
+	@.venv/bin/hethub demo --train
 
 test: setup
 	@$(PYTHON) utils/run_tests.py --jobs $(JOBS)

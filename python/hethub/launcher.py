@@ -13,10 +13,10 @@ from .output import OutputFolder, Rank
 SCRIPT = """\
 #!/bin/sh
 # Starts the stage program of this rank: the one for RANK (torchrun) or SLURM_PROCID (srun).
-#   torchrun --no-python --nproc-per-node {world} {name}/run --inputs x.npz --outputs y.npz --microbatches 4
-#   srun -n {world} {name}/run --inputs x.npz --outputs y.npz --microbatches 4
+#   torchrun --no-python --nproc-per-node {world} {name}/run {example}
+#   srun -n {world} {name}/run {example}
 # Runs the compiled C++ program where `hethub build` made it, else the program file; HETHUB_ENGINE=program or cpp
-# insists on one. All ranks get the same arguments: rank 0 joins the outputs.
+# insists on one. All ranks get the same arguments{joins}.
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 rank=${{RANK:-${{SLURM_PROCID:-}}}}
 case $rank in
@@ -46,6 +46,9 @@ fi
 exec "$interpreter" "$program" "$@"
 """
 
+EXAMPLE = "--inputs x.npz --outputs y.npz --microbatches 4"
+TRAINING_EXAMPLE = "--data data.npz --steps 1000 --checkpoint ckpt --resume"
+
 
 def binary_of(folder: Path, stage: int) -> Path:
     """Where `hethub build` leaves the program of a stage."""
@@ -62,7 +65,15 @@ def write_launcher(folder: Path) -> None:
     except HetHubError:
         interpreter = "hh-run"
     name = folder.name.removeprefix(".").split(".partial-")[0]
-    text = SCRIPT.format(world=len(ranks), name=name, cases=cases, interpreter=_quoted(interpreter))
+    training = output.plan.get("training")
+    text = SCRIPT.format(
+        world=len(ranks),
+        name=name,
+        cases=cases,
+        interpreter=_quoted(interpreter),
+        example=TRAINING_EXAMPLE if training else EXAMPLE,
+        joins="" if training else ": rank 0 joins the outputs",
+    )
     script = folder / "run"
     script.write_text(text)
     script.chmod(script.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
