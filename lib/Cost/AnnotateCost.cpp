@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/GlobPattern.h"
 
 #include <cmath>
 #include <map>
@@ -146,7 +147,24 @@ struct AnnotateCost : cost::impl::AnnotateCostBase<AnnotateCost> {
     if (failed(requireFixedDims(function)) ||
         failed(makeClocks(function, cluster, clocks)))
       return signalPassFailure();
-    annotate(function.getBody().front(), clocks);
+    std::vector<llvm::GlobPattern> patterns;
+    for (const std::string &text : frozen) {
+      llvm::Expected<llvm::GlobPattern> pattern =
+          llvm::GlobPattern::create(text);
+      if (!pattern) {
+        function.emitError("a pattern of frozen parameters must be a glob "
+                           "pattern, got: '")
+            << text << "': " << llvm::toString(pattern.takeError());
+        return signalPassFailure();
+      }
+      patterns.push_back(std::move(*pattern));
+    }
+    auto trains = [&](StringRef name) {
+      return llvm::none_of(patterns, [&](const llvm::GlobPattern &pattern) {
+        return pattern.match(name);
+      });
+    };
+    annotate(function.getBody().front(), clocks, trains);
   }
 
 private:
@@ -179,9 +197,11 @@ private:
     return success();
   }
 
-  void annotate(Block &block, ArrayRef<Clock> clocks) {
+  void annotate(Block &block, ArrayRef<Clock> clocks,
+                llvm::function_ref<bool(StringRef)> trains) {
     Builder builder(&getContext());
-    llvm::DenseSet<Value> gradients = valuesWithGradient(block), kept, once;
+    llvm::DenseSet<Value> gradients = valuesWithGradient(block, trains), kept,
+                          once;
     if (!training)
       once = valuesOfParameters(block);
     bool warned = false;

@@ -2,21 +2,27 @@
 
 #include "hethub/Cost/GradientFlow.h"
 
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
+using namespace hethub;
 
 static bool isFloat(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   return shaped && isa<FloatType, ComplexType>(shaped.getElementType());
 }
 
-llvm::DenseSet<Value> hethub::cost::valuesWithGradient(Block &block) {
+llvm::DenseSet<Value>
+hethub::cost::valuesWithGradient(Block &block,
+                                 llvm::function_ref<bool(StringRef)> trains) {
   llvm::DenseSet<Value> values;
   for (Operation &op : block) {
-    bool reached = op.getName().getStringRef() == "hh.get_parameter";
+    auto parameter = dyn_cast<hh::GetParameterOp>(op);
+    bool reached = parameter && trains(parameter.getParameter());
     // Sub-graphs read outer values without listing them as operands.
     op.walk([&](Operation *inner) {
       reached |= llvm::any_of(inner->getOperands(), [&](Value operand) {

@@ -65,6 +65,7 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   // Costs need the device types; the planner needs the costs.
   cost::AnnotateCostOptions cost;
   cost.training = options.training;
+  cost.frozen.assign(options.frozen.begin(), options.frozen.end());
   pm.addPass(cost::createAnnotateCost(cost));
   verifyPhase(pm, "cost");
   hh::PartitionOptions partition;

@@ -162,6 +162,24 @@ def test_frozen_parameters(tmp_path: Path, layers: Path) -> None:
     assert set().union(*trained_by_stage(programs)) == {"w_1", "w_2", "w_3"}
 
 
+def test_frozen_layers_have_no_backward_pass(tmp_path: Path, layers: Path) -> None:
+    """The last layer learns on what the others give: their stage goes forward only, in the plan and in the table."""
+    step = TrainingStep(loss="mse", freeze=("[wb]_[012]",))
+    stages = [{"device_type": "cpu"}, {"device_type": "cpu", "first": "matmul_3"}]
+    plan = hethub.plan(layers, stages=2, training=TrainingStep(loss="mse"))
+    names = [name for stage in plan["stages"] for name in stage["nodes"]]
+    stages[1]["first"] = names[names.index("relu_2") + 1]
+    (tmp_path / "own.json").write_text(json.dumps({"stages": stages}))
+    out = hethub.compile(
+        layers, tmp_path / "out", stages=2, plan_file=tmp_path / "own.json", microbatches=2, training=step
+    )
+    first, last = read_stages(out)
+    assert set(functions(first)) == {"forward"} and "backward" in functions(last)
+    assert {action(row.action) for row in first.schedule.rows} == {"FORWARD", "SEND", "OPTIMIZER_STEP"}
+    planned = json.loads((out / "plan.json").read_text())["stages"]
+    assert planned[0]["backward_seconds"] == 0 < planned[1]["backward_seconds"]
+
+
 def branch(operator: str) -> onnx.GraphProto:
     """A sub-graph that applies an operator to the outer value "scaled"."""
     value = helper.make_tensor_value_info(f"in_{operator}", 1, [3, 3])

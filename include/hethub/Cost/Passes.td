@@ -21,12 +21,13 @@ def AnnotateCost : Pass<"hh-annotate-cost", "::mlir::ModuleOp"> {
 
     All shapes must be static: the dimensions that the model leaves open are named in one error. Sizes that depend on
     data (NonZero) count as 1, with a warning. The device types are those that hh-load-cluster put into the module.
-    `kept` counts a value at the first operation that keeps it; operations that no parameter reaches have no backward
-    part. What depends on parameters and constants alone is computed once, when a program is loaded, and takes no time of
+    `kept` counts a value at the first operation that keeps it; operations that no parameter reaches, or only ones that
+    are `frozen`, have no backward part. What depends on parameters and constants alone is computed once, when a program is loaded, and takes no time of
     a microbatch: except with `training`, where parameters change.
   }];
   let options = [
     Option<"training", "training", "bool", "false", "operations on parameters alone run for each microbatch">,
+    ListOption<"frozen", "frozen", "std::string", "parameters without a gradient: glob patterns of names">,
   ];
   let dependentDialects = ["::hethub::hh::HHDialect"];
 }
