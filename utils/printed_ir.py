@@ -175,6 +175,12 @@ class Program:
             if live:
                 self.define(results, first if chosen else second)
             return
+        if body.startswith("hh.start_up"):
+            values = self.block(live)
+            self.position += 1  # }
+            if live:
+                self.define(results, values)
+            return
         if not live:
             return
         if body.startswith("hh.constant"):
