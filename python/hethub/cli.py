@@ -472,7 +472,7 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         "run a compiled model here, one process per rank",
         "hethub run out --inputs x.npz --outputs y.npz --microbatches 4\n"
         "  hethub run out --inputs x.npz --outputs y.npz --programs --trace trace.json\n"
-        "  torchrun --no-python --nproc-per-node 3 out/run --inputs x.npz --outputs y.npz",
+        "  torchrun --no-python --nproc-per-node 3 -- out/run --inputs x.npz --outputs y.npz",
         add_run,
         run_command,
     ),

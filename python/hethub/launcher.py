@@ -13,7 +13,7 @@ from .output import OutputFolder, Rank
 SCRIPT = """\
 #!/bin/sh
 # Starts the stage program of this rank: the one for RANK (torchrun) or SLURM_PROCID (srun).
-#   torchrun --no-python --nproc-per-node {world} {name}/run {example}
+#   torchrun --no-python --nproc-per-node {world} -- {name}/run {example}
 #   srun -n {world} {name}/run {example}
 # Runs the compiled C++ program where `hethub build` made it, else the program file; HETHUB_ENGINE=program or cpp
 # insists on one. All ranks get the same arguments{joins}.

@@ -13,12 +13,31 @@ from .folders import new_file
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of a log file. Raises HetHubError for a line that is none."""
+    """The records of a log file, each step once: where a restarted run did steps again, as it did them last. Raises
+    HetHubError for a line that is none."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise HetHubError(f"a log of training must be readable, got: {path}: {error}") from error
-    return [_record(line, f"{path}:{number}") for number, line in enumerate(lines, 1)]
+    records: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        add_record(records, _record(line, f"{path}:{number}"))
+    return records
+
+
+def add_record(records: list[dict[str, Any]], record: dict[str, Any]) -> bool:
+    """Puts it behind those of earlier steps; returns whether it took the place of others."""
+    repeated = drop_from(records, record["step"])
+    records.append(record)
+    return repeated
+
+
+def drop_from(records: list[dict[str, Any]], step: int) -> bool:
+    """Removes this step and later ones; returns whether there were any."""
+    count = len(records)
+    while records and records[-1]["step"] >= step:
+        records.pop()
+    return len(records) < count
 
 
 def _record(line: str, where: str) -> dict[str, Any]:
@@ -70,12 +89,7 @@ class TrainLog:
             yield record
 
     def _add(self, record: dict[str, Any]) -> None:
-        repeated = False
-        for records in (self.records, self._earlier):
-            while records and records[-1]["step"] >= record["step"]:
-                records.pop()
-                repeated = True
-        self.records.append(record)
+        repeated = drop_from(self._earlier, record["step"]) | add_record(self.records, record)
         if repeated:
             self._rewrite()
         elif self._file is not None:

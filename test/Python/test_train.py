@@ -17,6 +17,7 @@ from command import COMMAND, error_of
 from command import hethub as command
 from hethub import HetHubError, Settings, train
 from hethub.progress import TrainingProgress, duration
+from hethub.trainlog import read_records
 
 RANK = """\
 #!{python}
@@ -212,6 +213,12 @@ def test_a_log_that_is_none_is_not_continued(tmp_path: Path, out: Path) -> None:
             resume=True,
             log=tmp_path / "log",
         )
+
+
+def test_a_log_of_restarts_has_each_step_once(tmp_path: Path) -> None:
+    losses = [(1, 4.0), (2, 3.0), (3, 2.5), (2, 3.5), (3, 2.0), (4, 1.0)]
+    (tmp_path / "log").write_text("".join(f'{{"step": {step}, "loss": {loss}}}\n' for step, loss in losses))
+    assert [(r["step"], r["loss"]) for r in read_records(tmp_path / "log")] == [(1, 4), (2, 3.5), (3, 2), (4, 1)]
 
 
 def test_progress_line() -> None:
