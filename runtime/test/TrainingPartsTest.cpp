@@ -4,6 +4,7 @@
 #include "comm/LoopbackComm.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Npz.h"
+#include "program/Interpreter.h"
 #include "program/Specification.h"
 #include "schedule/TrainingTable.h"
 #include "train/Data.h"
@@ -302,6 +303,45 @@ TEST(TrainingParts, OneOwnerGivesItsGradientAwayOthersCopy) {
   EXPECT_TRUE(at::equal(sums[0], at::full({4}, 2.0)));
   EXPECT_TRUE(at::equal(sums[1], at::full({4}, 2.0)));
   EXPECT_TRUE(at::equal(kept, at::ones({4}))); // not changed under its holder
+}
+
+TEST(TrainingParts, GradientsCanBeHadWhileBackwardRuns) {
+  at::NoGradGuard noGradients;
+  TemporaryFolder folder;
+  Net net;
+  std::map<std::string, at::Tensor> parameters = net.parameters(3);
+  writeSafetensors(folder / "w.safetensors",
+                   {parameters.begin(), parameters.end()});
+  auto program = std::make_shared<hethub::StageProgram>(
+      trainingPrograms(net, {{4}, {1}, 2})[0]);
+  WeightsFile weights(folder / "w.safetensors");
+  Functions functions = loaderOf(program)(weights);
+  StageSpec spec = specificationOf(*program);
+  EXPECT_FALSE(functions.isRandom);
+  auto saved = [&] {
+    Tensors values = functions.forward({at::ones({3, 5}), at::zeros({3, 5})}),
+            inputs;
+    for (const PortSpec &port : spec.backward.inputs)
+      for (size_t i = 0; i < values.size(); ++i)
+        if (spec.outputs[i].saved == port.saved)
+          inputs.push_back(values[i]);
+    return inputs;
+  };
+  Tensors expected = functions.backward(saved());
+  std::vector<std::string> order;
+  Tensors left =
+      functions.earlyBackward(saved(), [&](size_t output, at::Tensor gradient) {
+        order.push_back(spec.backward.outputs[output].gradientOf);
+        EXPECT_TRUE(at::equal(gradient, expected[output]));
+        EXPECT_EQ(gradient.use_count(), 1); // nobody else holds it
+      });
+  // From the last block to the first; the tied weight is done with the first.
+  EXPECT_EQ(order, (std::vector<std::string>{"block3.bias", "block2.weight",
+                                             "block2.bias", "block1.weight",
+                                             "block1.bias", "block0.weight",
+                                             "block0.bias"}));
+  for (const at::Tensor &result : left)
+    EXPECT_FALSE(result.defined());
 }
 
 TEST(TrainingParts, TablesThatContradictThemselvesAreRefused) {

@@ -47,6 +47,14 @@ struct CodeInstruction {
   std::vector<int32_t> thenResults, elseResults;
   // Values without any later use.
   std::vector<int32_t> release;
+  // Outputs of the function that are computed here, where they may be given
+  // away early; `isLast`: nothing behind reads the value.
+  struct Output {
+    int32_t value;
+    size_t position;
+    bool isLast;
+  };
+  std::vector<Output> outputs;
 };
 
 /// Compiles the arguments of calls; problems go to `problems`.
@@ -56,6 +64,10 @@ void compileCall(const Call &call, const StageProgram &program,
 /// Fills in lastUse and release for a function whose values in `keep` live on
 /// after it.
 void markLastUses(CodeBlock &block, const std::vector<bool> &keep);
+
+/// Fills in the outputs of instructions: those among `values`, which are -1
+/// where an output must not be given away early.
+void markEarlyOutputs(CodeBlock &block, const std::vector<int32_t> &values);
 
 /// Marks all values that a block reads.
 void collectReads(const CodeBlock &block, std::vector<bool> &reads);

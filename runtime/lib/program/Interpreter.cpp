@@ -38,7 +38,8 @@ struct Interpreter::Impl {
                CodeBlock &block, std::vector<std::string> &problems);
   std::vector<bool> ownValues(const Compiled &compiled) const;
   void findResident(std::vector<std::string> &problems);
-  void run(const CodeBlock &block, const CallTimer *timer);
+  void run(const CodeBlock &block, const CallTimer *timer,
+           const Early *early = nullptr);
   void call(const CodeInstruction &code);
   const c10::IValue &read(int32_t value) const {
     return values[static_cast<size_t>(value)];
@@ -243,6 +244,10 @@ Interpreter::Interpreter(std::shared_ptr<const StageProgram> shared)
     for (const Port &port : compiled.function->outputs())
       keep[static_cast<size_t>(port.value())] = true;
     markLastUses(compiled.code, keep);
+    std::vector<int32_t> gradients;
+    for (const Port &port : compiled.function->outputs())
+      gradients.push_back(port.gradient_of().empty() ? -1 : port.value());
+    markEarlyOutputs(compiled.code, gradients);
   }
 }
 
@@ -325,7 +330,8 @@ void Interpreter::Impl::call(const CodeInstruction &code) {
   stack.clear();
 }
 
-void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer) {
+void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer,
+                            const Early *early) {
   for (const CodeInstruction &code : block.instructions) {
     if (code.op) {
       try {
@@ -351,13 +357,20 @@ void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer) {
         if (code.results[i] >= 0)
           values[static_cast<size_t>(code.results[i])] = read(from[i]);
     }
+    for (const CodeInstruction::Output &output : code.outputs) {
+      if (!early)
+        break;
+      c10::IValue &value = values[static_cast<size_t>(output.value)];
+      (*early)(output.position,
+               output.isLast ? std::move(value).toTensor() : value.toTensor());
+    }
     for (int32_t value : code.release)
       values[static_cast<size_t>(value)] = {};
   }
 }
 
 Tensors Interpreter::run(const std::string &name, Tensors inputs,
-                         const CallTimer *timer) {
+                         const CallTimer *timer, const Early *early) {
   Impl &impl = *impl_;
   const Compiled &compiled = impl.functions.at(name);
   const Function &function = *compiled.function;
@@ -368,10 +381,16 @@ Tensors Interpreter::run(const std::string &name, Tensors inputs,
     impl.values[static_cast<size_t>(function.inputs(i).value())] =
         std::move(inputs[static_cast<size_t>(i)]);
   inputs.clear();
-  impl.run(compiled.code, timer);
+  std::vector<bool> given(static_cast<size_t>(function.outputs_size()), false);
+  Early noting = [&](size_t position, at::Tensor value) {
+    given[position] = true;
+    (*early)(position, std::move(value));
+  };
+  impl.run(compiled.code, timer, early ? &noting : nullptr);
   Tensors outputs;
   for (const Port &port : function.outputs())
-    outputs.push_back(impl.tensor(port.value()));
+    outputs.push_back(given[outputs.size()] ? at::Tensor()
+                                            : impl.tensor(port.value()));
   for (const Port &port : function.outputs())
     if (!impl.resident[static_cast<size_t>(port.value())])
       impl.values[static_cast<size_t>(port.value())] = {};
@@ -391,7 +410,15 @@ Load hethub::runtime::loaderOf(std::shared_ptr<const StageProgram> program) {
         return interpreter->run(name, std::move(inputs));
       };
     };
-    return {of("forward"), of("backward"), of("weight"),
-            interpreter->isRandom()};
+    auto earlyOf = [&](const char *name)
+        -> std::function<Tensors(Tensors, const Early &)> {
+      if (!interpreter->has(name))
+        return {};
+      return [interpreter, name](Tensors inputs, const Early &early) {
+        return interpreter->run(name, std::move(inputs), nullptr, &early);
+      };
+    };
+    return {of("forward"),           of("backward"),      of("weight"),
+            interpreter->isRandom(), earlyOf("backward"), earlyOf("weight")};
   };
 }

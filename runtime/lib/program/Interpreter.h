@@ -32,8 +32,9 @@ public:
   }
   /// Runs the function `name`; functions share parameters, constants and what
   /// start-up made of them, and nothing else.
+  /// Gradients of parameters go to `early` where it is given.
   Tensors run(const std::string &name, Tensors inputs,
-              const CallTimer *timer = nullptr);
+              const CallTimer *timer = nullptr, const Early *early = nullptr);
 
   bool has(const std::string &name) const;
   /// Whether a function draws random numbers.

@@ -2,6 +2,9 @@
 // memory is that of the live values.
 #include "Code.h"
 
+#include <map>
+#include <set>
+
 using namespace hethub::runtime;
 
 namespace {
@@ -33,6 +36,25 @@ void hethub::runtime::collectReads(const CodeBlock &block,
       if (value >= 0)
         reads[static_cast<size_t>(value)] = true;
     });
+}
+
+void hethub::runtime::markEarlyOutputs(CodeBlock &block,
+                                       const std::vector<int32_t> &values) {
+  std::map<int32_t, size_t> left;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] >= 0 && !left.emplace(values[i], i).second)
+      return; // one value twice: both at the end
+  std::set<int32_t> readLater;
+  for (auto code = block.instructions.rbegin();
+       code != block.instructions.rend(); ++code) {
+    for (int32_t result : code->results)
+      if (auto found = left.find(result); found != left.end()) {
+        code->outputs.push_back(
+            {result, found->second, !readLater.count(result)});
+        left.erase(found);
+      }
+    eachRead(*code, [&](int32_t value) { readLater.insert(value); });
+  }
 }
 
 void hethub::runtime::markLastUses(CodeBlock &block,

@@ -15,16 +15,23 @@ void checkOutputs(const StageSpec &spec, const FunctionPorts &function,
   if (outputs.size() != function.outputs->size())
     fail(function.name, " of stage ", spec.stage, " must give ",
          function.outputs->size(), " outputs, got: ", outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const PortSpec &port = (*function.outputs)[i];
-    if (outputs[i].scalar_type() != port.dtype ||
-        !shapeFits(outputs[i].sizes(), port.shape))
-      fail("output '", port.name, "' of stage ", spec.stage, " must be ",
-           typeName(port.dtype, port.shape),
-           ", got: ", typeName(outputs[i].scalar_type(), outputs[i].sizes()));
-  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].defined() || (*function.outputs)[i].gradientOf.empty())
+      checkOutput(spec, (*function.outputs)[i], outputs[i]);
 }
 } // namespace
+
+void hethub::runtime::checkOutput(const StageSpec &spec, const PortSpec &port,
+                                  const at::Tensor &output) {
+  if (!output.defined())
+    fail("output '", port.name, "' of stage ", spec.stage, " must be ",
+         typeName(port.dtype, port.shape), ", got: nothing");
+  if (output.scalar_type() != port.dtype ||
+      !shapeFits(output.sizes(), port.shape))
+    fail("output '", port.name, "' of stage ", spec.stage, " must be ",
+         typeName(port.dtype, port.shape),
+         ", got: ", typeName(output.scalar_type(), output.sizes()));
+}
 
 Compute::Compute(const StageSpec &spec, int rank, at::Device device,
                  Recorder &recorder)

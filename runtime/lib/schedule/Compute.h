@@ -7,6 +7,10 @@
 
 namespace hethub::runtime {
 
+/// Throws Error where an output is not what its port says.
+void checkOutput(const StageSpec &spec, const PortSpec &port,
+                 const at::Tensor &output);
+
 class Compute {
 public:
   Compute(const StageSpec &spec, int rank, at::Device device,
@@ -14,7 +18,8 @@ public:
 
   /// Runs `function`, waits for the device and until the emulated time is over.
   /// `busyS` grows by what that took. Throws Error where an output is not what
-  /// its port says.
+  /// its port says; gradients may be undefined, since they may have been given
+  /// away early.
   Tensors run(Action action, const Forward &function, Tensors inputs,
               int64_t microbatch, double &busyS);
 

@@ -4,7 +4,7 @@
 #include "Gradients.h"
 #include "hethub/runtime/DTypes.h"
 #include "hethub/runtime/Error.h"
-#include "schedule/TrainingTable.h"
+#include "schedule/Compute.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -55,18 +55,22 @@ Gradients::Gradients(const StageSpec &spec, int rank,
 }
 
 void Gradients::makeGroups(const GroupOf &groupOf, at::Device device) {
-  // Sorted by ranks, then by type and name: every rank has its groups, and each
-  // group its buckets, in the same order, whatever the order of its program.
-  std::vector<std::tuple<std::vector<int>, at::ScalarType, std::string>> sorted;
-  for (const TrainedSpec &parameter : spec_.trained) {
+  // Every rank has its groups, and each group its buckets, in the same order:
+  // by ranks, then by type, then from the last parameter of the program to the
+  // first, as backward comes to them, and by name where programs differ.
+  std::vector<
+      std::tuple<std::vector<int>, at::ScalarType, int64_t, std::string>>
+      sorted;
+  for (size_t i = 0; i < spec_.trained.size(); ++i) {
+    const TrainedSpec &parameter = spec_.trained[i];
     std::vector<int> ranks = ranksOf(spec_, parameter.stages);
+    int64_t order = parameter.stages.size() > 1 ? 0 : -static_cast<int64_t>(i);
     if (ranks.size() > 1)
-      sorted.emplace_back(std::move(ranks),
-                          buffers_[positions_.at(parameter.name)].type,
+      sorted.emplace_back(std::move(ranks), buffers_[i].type, order,
                           parameter.name);
   }
   std::sort(sorted.begin(), sorted.end());
-  for (const auto &[ranks, type, name] : sorted) {
+  for (const auto &[ranks, type, order, name] : sorted) {
     size_t position = positions_.at(name);
     if (groups_.empty() || groups_.back().ranks != ranks) {
       groups_.push_back({ranks, &groupOf(ranks), {}});
@@ -126,9 +130,25 @@ void Gradients::take(Action action, Tensors &outputs) {
   FunctionPorts function = portsOf(spec_, action);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const PortSpec &port = (*function.outputs)[i];
-    if (!port.gradientOf.empty())
+    if (!port.gradientOf.empty() && outputs[i].defined())
       add(buffers_[positions_.at(port.gradientOf)], std::move(outputs[i]));
   }
+  startReady();
+}
+
+bool Gradients::wantsEarly(Action action) const {
+  if (groups_.empty())
+    return false;
+  for (const PortSpec &port : *portsOf(spec_, action).outputs)
+    if (!port.gradientOf.empty())
+      return buffers_[positions_.at(port.gradientOf)].left == 1;
+  return false;
+}
+
+void Gradients::takeEarly(Action action, size_t output, at::Tensor gradient) {
+  const PortSpec &port = (*portsOf(spec_, action).outputs)[output];
+  checkOutput(spec_, port, gradient);
+  add(buffers_[positions_.at(port.gradientOf)], std::move(gradient));
   startReady();
 }
 

@@ -22,7 +22,14 @@ public:
             const GroupOf &groupOf);
 
   /// Takes the gradients among a function's outputs, in the order of rows.
+  /// Those that are undefined must have been taken early.
   void take(Action action, Tensors &outputs);
+
+  /// Whether sums over ranks may start while the next function of this kind
+  /// runs: it is the last one that gives its gradients.
+  bool wantsEarly(Action action) const;
+  /// Takes one output of the function that runs.
+  void takeEarly(Action action, size_t output, at::Tensor gradient);
 
   /// Waits for the sums over ranks.
   void finish();

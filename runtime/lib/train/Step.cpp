@@ -37,12 +37,24 @@ Tensors TrainingStep::inputsOf(const Step &row, const Feed &feed) {
   return inputs;
 }
 
+Forward TrainingStep::functionOf(Action action) {
+  if (action == Action::Forward)
+    return functions_.forward;
+  bool isBackward = action == Action::Backward;
+  const auto &early =
+      isBackward ? functions_.earlyBackward : functions_.earlyWeight;
+  if (!early || !gradients_.wantsEarly(action))
+    return isBackward ? functions_.backward : functions_.weight;
+  return [this, action, &early](Tensors inputs) {
+    return early(std::move(inputs), [&](size_t output, at::Tensor gradient) {
+      gradients_.takeEarly(action, output, std::move(gradient));
+    });
+  };
+}
+
 void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
                            const Feed &feed, Losses &losses, double &busyS) {
-  const Forward &function = row.action == Action::Forward ? functions_.forward
-                            : row.action == Action::Backward
-                                ? functions_.backward
-                                : functions_.weight;
+  Forward function = functionOf(row.action);
   Tensors inputs = inputsOf(row, feed), outputs;
   int64_t microbatch = step * spec_.microbatches + row.microbatch;
   if (functions_.isRandom) {

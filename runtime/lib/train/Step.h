@@ -29,6 +29,7 @@ public:
 private:
   void compute(const Step &row, int64_t step, uint64_t seed, const Feed &feed,
                Losses &losses, double &busyS);
+  Forward functionOf(Action action);
   Tensors inputsOf(const Step &row, const Feed &feed);
 
   const StageSpec &spec_;

@@ -138,12 +138,20 @@ struct StageSpec {
 /// values alone.
 using Forward = std::function<Tensors(Tensors inputs)>;
 
+/// Takes an output as soon as it is computed; its place among the results stays
+/// undefined.
+using Early = std::function<void(size_t output, at::Tensor value)>;
+
 /// What a stage runs. `backward` and `weight` are empty where its program has
 /// none. All three read the tensors that WeightsFile::get gave, which training
 /// changes in place.
 struct Functions {
   Forward forward{}, backward{}, weight{};
   bool isRandom = true; ///< may draw random numbers
+  /// Optional: backward and weight, giving gradients of parameters early, so
+  /// that their sums over ranks run beside the rest of the function.
+  std::function<Tensors(Tensors inputs, const Early &early)> earlyBackward{},
+      earlyWeight{};
 };
 
 /// Reads the weights, runs the start-up computations on them and returns the
