@@ -95,6 +95,8 @@ def _timeline(events: list[dict[str, Any]]) -> Timeline:
 
 def _slice(event: dict[str, Any]) -> Slice:
     label, track = str(event["name"]), int(event["tid"])
+    if label == "all-reduce":  # what is left of it when a rank has nothing else to do, in traces of the runtime
+        track = ALL_REDUCE
     action = {SEND: "send", RECEIVE: "receive", ALL_REDUCE: "all-reduce"}.get(track)
     begin = event["ts"] * MICROSECOND
     return Slice(

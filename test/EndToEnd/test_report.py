@@ -102,6 +102,12 @@ def test_a_wait_is_communication_while_the_message_is_under_way(tmp_path: Path) 
     ]
 
 
+def test_sums_of_gradients_are_communication(tmp_path: Path) -> None:
+    timeline = trace_of(tmp_path / "trace.json", (0, 0, "backward 3", 0, 4), (0, 0, "all-reduce", 4, 7))
+    assert [(s.action, s.label) for s in timeline.slices] == [("backward", "backward 3"), ("all-reduce", "all-reduce")]
+    assert shares(timeline) == [Share(0, *map(pytest.approx, (4e-3, 3e-3, 0)))]
+
+
 def test_the_last_step_of_a_training_trace(tmp_path: Path) -> None:
     steps = [
         (rank, 0, name, 10 * k + at, 10 * k + at + 2)
