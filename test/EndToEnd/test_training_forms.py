@@ -1,4 +1,4 @@
-"""The C++ of a training stage computes the bits of its program file: both take the same steps."""
+"""Batch norm and dropout in their training forms: C++ and program files take the same steps; statistics are torch's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 
 import hethub
 import numpy as np
+import onnx
 import pytest
+import safetensors.numpy
 import small_models
+import torch
 from hethub import TrainingStep
 from onnx import TensorProto, helper, numpy_helper
 
@@ -46,6 +49,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+def write_data(file: Path, samples: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(8)
+    data = {name: random.standard_normal((samples, WIDTH), np.float32) for name in ("x", "labels")}
+    np.savez(file, **data)
+    return data
+
+
 def checkpoint(folder: Path) -> dict[str, bytes]:
     newest = folder / (folder / "latest").read_text().strip()
     return {file.name: file.read_bytes() for file in newest.glob("*.safetensors")}
@@ -58,9 +68,7 @@ def test_both_engines_take_the_same_steps(model: Path, tmp_path: Path) -> None:
     step = TrainingStep(loss="mse", schedule="zero-bubble", training_mode=("batch-norm", "dropout"))
     out = hethub.compile(model, tmp_path / "out", stages=2, plan_file=plan, microbatches=MICROBATCHES, training=step)
     hethub.build(out)
-    random = np.random.default_rng(8)
-    data = {name: random.standard_normal((SAMPLES, WIDTH), np.float32) for name in ("x", "labels")}
-    np.savez(tmp_path / "data.npz", **data)
+    write_data(tmp_path / "data.npz", SAMPLES)
 
     losses, checkpoints = {}, {}
     for engine in ("program", "cpp"):
@@ -72,3 +80,24 @@ def test_both_engines_take_the_same_steps(model: Path, tmp_path: Path) -> None:
     assert len(losses["program"]) == STEPS and len(set(losses["program"])) == STEPS
     assert losses["cpp"] == losses["program"]
     assert checkpoints["cpp"] == checkpoints["program"]
+
+
+def test_running_statistics_follow_torch(model: Path, tmp_path: Path) -> None:
+    """Each microbatch moves them by a tenth, the variance by the unbiased one of the batch (torch.nn.BatchNorm1d)."""
+    samples = MICROBATCH * MICROBATCHES
+    x = write_data(tmp_path / "data.npz", samples)["x"]
+    step = TrainingStep(loss="mse", training_mode=("batch-norm",))
+    out = hethub.compile(model, tmp_path / "out", stages=1, microbatches=MICROBATCHES, emit=("program",), training=step)
+    settings = hethub.Settings(checkpoint=tmp_path / "ckpt", in_order=True)
+    hethub.train(out, tmp_path / "data.npz", steps=1, settings=settings, timeout=60)
+
+    weight = next(t for t in onnx.load(model).graph.initializer if t.name == "w")
+    norm = torch.nn.BatchNorm1d(WIDTH).train()
+    for rows in np.split(x @ numpy_helper.to_array(weight), MICROBATCHES):
+        norm(torch.from_numpy(rows))
+    newest = tmp_path / "ckpt" / (tmp_path / "ckpt" / "latest").read_text().strip()
+    found: dict[str, np.ndarray] = {}
+    for file in newest.glob("*.safetensors"):
+        found |= safetensors.numpy.load_file(file)
+    np.testing.assert_allclose(found["mean"], norm.running_mean.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["variance"], norm.running_var.numpy(), rtol=1e-5)
