@@ -89,6 +89,8 @@ def test_predictor_table_and_trace_agree_on_the_order(tmp_path: Path, out: Path,
     rows = json.loads((folder / "schedule.json").read_text())["rows"]
     step = hethub.predict(folder, trace=tmp_path / "predicted.json")
     assert step["schedule"] == kind
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["simulated_seconds"] == pytest.approx(step["step_seconds"])
     hethub.train(folder, out.parent / "data.npz", steps=2, trace=tmp_path / "trace.json")
     for file, same in (("predicted.json", {"forward", "backward", "weight"}), ("trace.json", ROWS)):
         slices = read_timeline(tmp_path / file).last_step().slices

@@ -13,6 +13,7 @@
 #include "hethub/Planner/LiveBytes.h"
 #include "hethub/Planner/PlanFile.h"
 #include "hethub/Planner/Planner.h"
+#include "hethub/Simulator/PipelineFile.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -222,6 +223,20 @@ LogicalResult Partition::addExplanation(
 }
 
 /// What the plan file says of a training step beside the planner's figures.
+/// The planner's own figure is that of one forward, one backward.
+static void simulateSchedule(llvm::json::Object &plan) {
+  // As `hethub predict` reads it.
+  std::string text =
+      llvm::formatv("{0}", llvm::json::Value(llvm::json::Object(plan)));
+  llvm::Expected<simulator::PlannedStep> step =
+      simulator::parsePlannedStep(text, "plan");
+  if (!step)
+    return llvm::consumeError(step.takeError());
+  simulator::Schedule table = scheduleOf(*step, step->microbatches);
+  plan["simulated_seconds"] =
+      simulateGenerated(table, step->pipeline).stepSeconds;
+}
+
 void Partition::addTraining(func::FuncOp function,
                             ArrayRef<hh::StageDescription> stages,
                             llvm::json::Value &figures) {
@@ -230,8 +245,12 @@ void Partition::addTraining(func::FuncOp function,
   llvm::json::Object &plan = *figures.getAsObject();
   for (auto [stage, value] : llvm::zip(stages, *plan.getArray("stages")))
     (*value.getAsObject())["weight_seconds"] = stage.weightSeconds;
-  if (!schedule.empty())
+  if (!schedule.empty()) {
     plan["schedule"] = schedule.getValue();
+    // 0: the table is too long to be run.
+    if (plan.getNumber("simulated_seconds").value_or(0) > 0)
+      simulateSchedule(plan);
+  }
   for (unsigned i = 0; i < function.getNumResults(); ++i)
     if (function.getResultAttr(i, hh::lossAttrName))
       if (auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name"))
