@@ -29,7 +29,7 @@ class Job:
     out: Path
     data: Path
     expected: dict[str, bytes]  # the last checkpoint's files
-    seconds: float  # of a whole run
+    seconds: float  # of its steps
 
     def options(self, checkpoint: Path, *more: str) -> list[str]:
         return [f"--data={self.data}", f"--steps={STEPS}", "--learning-rate=0.01", f"--checkpoint={checkpoint}",
@@ -47,14 +47,22 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("faults")
     out = compile_layers(small_models.layers_model(folder / "model.onnx"), folder / "out", REPLICAS)
     job = Job(out, write_data(folder / "data.npz"), {}, 0)
-    begin = time.monotonic()
     with TrainingRanks(out, job.options(folder / "ckpt"), folder) as ranks:
+        wait_for_steps(folder / "ckpt")
+        begin = time.monotonic()
         assert ranks.wait(300) == [0, 0, 0], ranks.said(0)
     return Job(out, job.data, last_checkpoint(folder / "ckpt"), time.monotonic() - begin)
 
 
+def wait_for_steps(checkpoint: Path) -> None:
+    """Returns when the ranks have found each other and the first step is about to begin."""
+    deadline = time.monotonic() + 120
+    while not checkpoint.is_dir() and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
 def strike(ranks: TrainingRanks, victim: int, how: str, choice: int) -> bool:
-    """False: the rank had ended already, or had no connection yet."""
+    """False: the rank had ended already, or had no connection left."""
     if ranks.processes[victim].poll() is not None:
         return False
     if how == "socket":
@@ -72,7 +80,8 @@ def test_any_rank_at_any_moment(job: Job, tmp_path: Path, moment: int) -> None:
     victim = chance.randrange(sum(REPLICAS))
     checkpoint = tmp_path / "ckpt"
     with TrainingRanks(job.out, job.options(checkpoint), tmp_path) as ranks:
-        time.sleep(chance.uniform(0.1, 0.95) * job.seconds)
+        wait_for_steps(checkpoint)
+        time.sleep(chance.uniform(0, 0.95) * job.seconds)
         struck = strike(ranks, victim, how, chance.randrange(100))
         others = [rank for rank in range(sum(REPLICAS)) if rank != victim]
         codes = ranks.wait(LIMIT_SECONDS if struck else 300, others)
@@ -95,9 +104,7 @@ def test_any_rank_at_any_moment(job: Job, tmp_path: Path, moment: int) -> None:
 def test_a_stop_on_one_rank_saves_on_all(job: Job, tmp_path: Path) -> None:
     checkpoint = tmp_path / "ckpt"
     with TrainingRanks(job.out, job.options(checkpoint, "--checkpoint-every=100000"), tmp_path) as ranks:
-        deadline = time.monotonic() + 60
-        while not checkpoint.is_dir() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for_steps(checkpoint)
         time.sleep(0.2)
         ranks.signal(2, signal.SIGTERM)
         assert ranks.wait(LIMIT_SECONDS) == [0, 0, 0], [ranks.said(rank) for rank in range(3)]

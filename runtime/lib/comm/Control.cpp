@@ -160,6 +160,33 @@ std::optional<std::string> Control::knownFailure(double patienceS) {
   }
 }
 
+std::optional<std::string> Control::failureBehind(int peer) {
+  // Long for a thread that does nothing but beat, short of the limit for all to
+  // have stopped.
+  constexpr double silenceS = 2, longestS = 5;
+  try {
+    auto beat = [&] {
+      return monitorStore_->check({beatKey(peer)})
+                 ? monitorStore_->get_to_str(beatKey(peer))
+                 : std::string();
+    };
+    std::string last = beat();
+    int64_t begin = nowMs(), changed = begin;
+    while (static_cast<double>(nowMs() - changed) < silenceS * 1e3 &&
+           static_cast<double>(nowMs() - begin) < longestS * 1e3) {
+      if (std::optional<std::string> known = knownFailure(0.1))
+        return known;
+      if (std::string now = beat(); now != last) {
+        last = now;
+        changed = nowMs();
+      }
+    }
+    return std::nullopt;
+  } catch (const std::exception &) {
+    return storeGone();
+  }
+}
+
 void Control::linger() {
   try {
     int64_t end =
@@ -212,7 +239,7 @@ void Control::finish() {
   for (int rank = 1; rank < launch_.size; ++rank)
     keys.push_back("left/" + std::to_string(rank));
   try {
-    store_->wait(keys, milliseconds(std::min(timeoutS_, 10.0)));
+    store_->wait(keys, milliseconds(std::min(timeoutS_, 5.0)));
   } catch (const std::exception &) {
     // A rank that was killed after its work was done: nothing is lost.
   }

@@ -41,6 +41,11 @@ public:
   /// one.
   std::optional<std::string> knownFailure(double patienceS);
 
+  /// A failure that explains why `peer` does not answer any more; nothing where
+  /// it is `peer` itself that failed. A rank that still beats has most likely
+  /// only followed another one, whose fault somebody is about to report.
+  std::optional<std::string> failureBehind(int peer);
+
   /// The end of a run that failed: gives the others time to read why before the
   /// store goes.
   void linger();

@@ -166,8 +166,8 @@ int hethub::runtime::runProcess(
                   *control, store);
     return 0;
   } catch (const PeerError &error) {
-    // The peer may have said why itself.
-    std::optional<std::string> known = control->knownFailure(1.0);
+    // The peer may have said why itself, or have stopped for another's sake.
+    std::optional<std::string> known = control->failureBehind(error.peer);
     message =
         me + " stopped: " +
         (known ? *known : control->reportFailure(error.peer, error.what()));
