@@ -6,6 +6,7 @@
 #include "hethub/runtime/Npz.h"
 #include "program/Interpreter.h"
 #include "program/Specification.h"
+#include "run/ComputeSettings.h"
 #include "schedule/TrainingTable.h"
 #include "train/Data.h"
 #include "train/Gradients.h"
@@ -14,6 +15,7 @@
 #include "weights/SafetensorsWriter.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
 
@@ -32,6 +34,24 @@ std::string refusal(const std::function<void()> &work) {
     return error.what();
   }
   return "no error";
+}
+
+/// The gradient of a gather adds up many rows in few places.
+TEST(TrainingParts, SumsOfGathersDoNotDependOnThreads) {
+  at::NoGradGuard noGradients;
+  int threads = at::get_num_threads();
+  applyComputeSettings(4);
+  computeDeterministically();
+  at::Tensor rows = at::randint(50, {40000}), values = at::randn({40000, 16});
+  auto sum = [&] {
+    return at::index_put(at::zeros({50, 16}), {rows}, values, true);
+  };
+  at::Tensor first = sum();
+  for (int i = 0; i < 20; ++i)
+    EXPECT_TRUE(at::equal(first, sum()));
+  EXPECT_FALSE(at::globalContext().deterministicFillUninitializedMemory());
+  at::globalContext().setDeterministicAlgorithms(false, false);
+  applyComputeSettings(threads);
 }
 
 TEST(TrainingParts, ParametersOf16BitsHaveCopiesThatLearn) {

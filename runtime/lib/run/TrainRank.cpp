@@ -37,6 +37,7 @@ RunStats hethub::runtime::trainRank(const StageSpec &spec, const Load &load,
   c10::NoGradGuard noGradients;
   at::AutoDispatchBelowADInplaceOrView noAutograd;
   applyComputeSettings(options.threads);
+  computeDeterministically();
 
   checkTrainOptions(spec, options);
   RunStats stats;
