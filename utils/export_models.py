@@ -34,7 +34,7 @@ EXPORTS = [
     "lstm_tagger.static lstm_tagger.dyn lstm_tagger.legacy",
     "unet.static unet.dyn",
     "gpt2_full.dyn bert_full.dyn resnet50_full.dyn",
-    "resnet50_small.plain llama_tied.static mixtral.static",  # what is trained, beside gpt2 and bert
+    "resnet50_small.plain resnet50_small.double llama_tied.static mixtral.static",  # training
 ]
 PACKAGES = ["magika", "ocr_detect", "ocr_recognise", "ocr_direction", "ocr_v4_detect", "ocr_v4_recognise"]
 ALL = [*" ".join(EXPORTS).split(), *(f"{name}.package" for name in PACKAGES), "minilm.dyn"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hethub
 import numpy as np
+import safetensors.numpy
 import torch_training
 from hethub import TrainingStep
 from model_table import ensure
@@ -72,4 +73,13 @@ def gradients(folder: Path) -> dict[str, np.ndarray]:
         with np.load(path) as file:
             assert not found.keys() & set(file.files)
             found |= {name: file[name] for name in file.files}
+    return found
+
+
+def checkpoint_values(folder: Path) -> dict[str, np.ndarray]:
+    """Trained and updated parameters of the newest checkpoint."""
+    step = folder / (folder / "latest").read_text().strip()
+    found: dict[str, np.ndarray] = {}
+    for k in range(len(list(step.glob("*.optimizer.safetensors")))):
+        found |= safetensors.numpy.load_file(step / f"stage_{k}.safetensors")
     return found

@@ -5,10 +5,12 @@ Variants:
   static  dynamo exporter, all shapes fixed       dyn     dynamo exporter, symbolic batch and sequence
   op23    as dyn, at opset 23                     legacy  TorchScript exporter, symbolic axes, opset 17
   plain   as static, without the exporter's optimizer, which folds batch norm into convolutions
+  double  as plain, in float64
 """
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,8 @@ import torch
 
 from .nets import NETS, Net
 
-VARIANTS = ("static", "dyn", "op23", "legacy", "plain")
-FIXED = ("static", "plain")  # shapes
+VARIANTS = ("static", "dyn", "op23", "legacy", "plain", "double")
+FIXED = ("static", "plain", "double")  # shapes
 KEPT_METADATA = ("namespace", "pkg.torch.onnx.name_scopes", "pkg.torch.onnx.class_hierarchy")
 
 
@@ -31,6 +33,13 @@ def strip_stack_traces(path: Path) -> None:
         for key, value in kept:
             node.metadata_props.add(key=key, value=value)
     onnx.save(model, path)
+
+
+def in_double(net: Net) -> Net:
+    def inputs(which: int) -> dict[str, torch.Tensor]:
+        return {k: v.double() if v.is_floating_point() else v for k, v in net.inputs(which).items()}
+
+    return dataclasses.replace(net, module=net.module.double(), inputs=inputs)
 
 
 def save_example(path: Path, net: Net, which: int) -> None:
@@ -68,7 +77,7 @@ def export_net(net: Net, variant: str, path: Path) -> None:
                 dynamo=True,
                 external_data=False,
                 verbose=False,
-                optimize=variant != "plain",
+                optimize=variant not in ("plain", "double"),
                 **symbolic,
                 **opset,
                 **common,
@@ -91,6 +100,8 @@ def export(name: str, variant: str, out: Path) -> None:
     torch.set_num_threads(1)
     out.mkdir(parents=True, exist_ok=True)
     net = NETS[name]()
+    if variant == "double":
+        net = in_double(net)
     save_example(out / "io.npz", net, 0)
     if variant not in FIXED:
         save_example(out / "io2.npz", net, 1)
