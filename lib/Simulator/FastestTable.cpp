@@ -15,20 +15,27 @@
 
 namespace hethub::simulator {
 
-static Schedule fastest(std::vector<Schedule> tables,
-                        const Pipeline &pipeline) {
-  size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t index = 0; index < tables.size(); ++index) {
-    double seconds = simulateGenerated(tables[index], pipeline).stepSeconds;
+namespace {
+class Fastest {
+public:
+  explicit Fastest(const Pipeline &pipeline) : pipeline(pipeline) {}
+
+  void consider(Schedule table) {
+    double seconds = simulateGenerated(table, pipeline).stepSeconds;
     // Rounding must not choose.
-    if (seconds < least * (1 - 1e-12)) {
-      least = seconds;
-      best = index;
-    }
+    if (seconds >= least * (1 - 1e-12))
+      return;
+    least = seconds;
+    best = std::move(table);
   }
-  return std::move(tables[best]);
-}
+  Schedule take() { return std::move(best); }
+
+private:
+  const Pipeline &pipeline;
+  Schedule best;
+  double least = std::numeric_limits<double>::infinity();
+};
+} // namespace
 
 /// All ways of choosing that are worth a try.
 static std::vector<Preference> preferences(const Pipeline &pipeline) {
@@ -45,32 +52,32 @@ static std::vector<Preference> preferences(const Pipeline &pipeline) {
 }
 
 Schedule zeroBubble(const Pipeline &pipeline, int microbatches) {
-  std::vector<Schedule> tables;
+  Fastest fastest(pipeline);
   // So it is never slower than one forward, one backward.
   if (!isInterleaved(pipeline))
     for (Parts parts : {Parts::WeightLast, Parts::SendLast})
-      tables.push_back(inTurn(pipeline, microbatches,
+      fastest.consider(inTurn(pipeline, microbatches,
                               ScheduleKind::OneForwardOneBackward, parts));
   for (Preference preference : preferences(pipeline))
     for (bool weightsOnlyFit : {true, false})
       for (bool weightsForDrain : {true, false}) {
         preference.weightsOnlyFit = weightsOnlyFit;
         preference.weightsForDrain = weightsForDrain;
-        tables.push_back(greedyTable(pipeline, microbatches, Parts::WeightApart,
+        fastest.consider(greedyTable(pipeline, microbatches, Parts::WeightApart,
                                      preference));
       }
-  return fastest(std::move(tables), pipeline);
+  return fastest.take();
 }
 
 Schedule interleaved(const Pipeline &pipeline, int microbatches,
                      ScheduleKind kind) {
-  std::vector<Schedule> tables;
+  Fastest fastest(pipeline);
   for (Preference preference : preferences(pipeline)) {
     preference.forwardsThenBackwards = kind == ScheduleKind::GPipe;
-    tables.push_back(
+    fastest.consider(
         greedyTable(pipeline, microbatches, Parts::Whole, preference));
   }
-  return fastest(std::move(tables), pipeline);
+  return fastest.take();
 }
 
 } // namespace hethub::simulator

@@ -245,11 +245,11 @@ private:
       ++place.inFlight;
       place.nextForward += stage.replicas;
     }
-    if (action != Action::Weight)
+    if (action != Action::Weight) {
       rank.last = action;
-    if (action != Action::Weight)
       for (int channel : rowsOf.received(place.stage, action))
         seconds += pipeline.channels[channel].receiveSeconds;
+    }
     rank.busy = true;
     happenings.push(
         {now + seconds, numbers.of(place.stage, place.replica), nullptr});

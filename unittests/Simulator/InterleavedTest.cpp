@@ -32,7 +32,7 @@ Pipeline randomInterleaved(std::mt19937 &engine) {
 TEST(Interleaved, TablesOfAllKindsAreValid) {
   std::mt19937 engine(31);
   int found = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     Pipeline pipeline = randomInterleaved(engine);
     found += isInterleaved(pipeline);
     int microbatches = 1 + engine() % 12;
@@ -52,7 +52,7 @@ TEST(Interleaved, TablesOfAllKindsAreValid) {
       ASSERT_GE(busy * (1 + 1e-12), work) << "round " << round;
     }
   }
-  EXPECT_GT(found, 1000);
+  EXPECT_GT(found, 500);
 }
 
 TEST(Interleaved, NoRankDoesTwoThingsAtOnce) {
