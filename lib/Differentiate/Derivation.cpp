@@ -2,7 +2,7 @@
 
 #include "Derivation.h"
 
-#include "GradientFlow.h"
+#include "ReachedValues.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 
 using namespace mlir;

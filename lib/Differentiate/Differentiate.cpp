@@ -8,7 +8,7 @@
 
 #include "hethub/Differentiate/Passes.h"
 
-#include "GradientFlow.h"
+#include "ReachedValues.h"
 #include "SplitPrograms.h"
 #include "StageGradients.h"
 #include "TrainingOutputs.h"

@@ -2,7 +2,7 @@
 
 #include "StageGradients.h"
 
-#include "GradientFlow.h"
+#include "ReachedValues.h"
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
 #include "hethub/Support/Names.h"
 

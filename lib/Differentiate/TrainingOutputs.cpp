@@ -2,7 +2,7 @@
 
 #include "TrainingOutputs.h"
 
-#include "GradientFlow.h"
+#include "ReachedValues.h"
 #include "hethub/Support/EraseDead.h"
 
 #include <map>

@@ -1,7 +1,7 @@
-//===- GradientFlow.h - which values need a gradient -----------*- C++ -*-===//
+//===- ReachedValues.h - which values need a gradient ----------*- C++ -*-===//
 
-#ifndef HETHUB_LIB_DIFFERENTIATE_GRADIENTFLOW_H
-#define HETHUB_LIB_DIFFERENTIATE_GRADIENTFLOW_H
+#ifndef HETHUB_LIB_DIFFERENTIATE_REACHEDVALUES_H
+#define HETHUB_LIB_DIFFERENTIATE_REACHEDVALUES_H
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 
@@ -23,4 +23,4 @@ bool isFloatTensor(mlir::Type type);
 
 } // namespace hethub::differentiate
 
-#endif // HETHUB_LIB_DIFFERENTIATE_GRADIENTFLOW_H
+#endif // HETHUB_LIB_DIFFERENTIATE_REACHEDVALUES_H

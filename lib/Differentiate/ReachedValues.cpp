@@ -1,11 +1,11 @@
-//===- GradientFlow.cpp - which values need a gradient --------------------===//
+//===- ReachedValues.cpp - which values need a gradient -------------------===//
 //
 // Only the way forward is followed here: which values trained parameters reach.
 // That the loss depends on a value shows by itself, since rules are applied
 // backwards from the loss and a value that nothing hands a gradient has none.
 //===----------------------------------------------------------------------===//
 
-#include "GradientFlow.h"
+#include "ReachedValues.h"
 
 #include "Derivation.h"
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
