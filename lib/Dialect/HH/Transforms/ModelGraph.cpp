@@ -66,9 +66,6 @@ static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
                                          const cluster::Cluster &cluster,
                                          CloneRules &rules) {
   bool clone = rules.kind(op) == CloneRules::Kind::Clone;
-  // Computed once, when a program is loaded.
-  bool atStart = clone && op->getNumResults() > 0 &&
-                 rules.sources(op->getResult(0)).empty();
   planner::Node node;
   node.name = name;
   node.scope = scopeOf(op->getLoc()).str();
@@ -79,10 +76,8 @@ static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
   for (const cluster::DeviceType &type : cluster.types) {
     auto seconds =
         dyn_cast_or_null<DenseF64ArrayAttr>(cost.getSeconds().get(type.name));
-    node.forwardSeconds.push_back(!seconds
-                                      ? std::numeric_limits<double>::infinity()
-                                  : atStart ? 0
-                                            : seconds[0]);
+    node.forwardSeconds.push_back(
+        seconds ? seconds[0] : std::numeric_limits<double>::infinity());
     node.backwardSeconds.push_back(
         seconds ? seconds[1] : std::numeric_limits<double>::infinity());
     // Views cost next to nothing.
