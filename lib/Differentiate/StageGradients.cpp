@@ -43,8 +43,10 @@ void StageGradients::add(Value value, Value gradient, Location loc) {
 
 /// "grad NAME": under this name the gradient travels.
 static Location gradientLoc(Value value) {
-  return NameLoc::get(
-      StringAttr::get(value.getContext(), "grad " + valueName(value)));
+  std::string name = valueName(value);
+  return name.empty() ? value.getLoc()
+                      : NameLoc::get(StringAttr::get(value.getContext(),
+                                                     "grad " + name));
 }
 
 /// Gradients that readers in later stages send back.
