@@ -1,4 +1,4 @@
-"""Batch norm and dropout in their training forms: C++ and program files take the same steps; statistics are torch's."""
+"""Small nets that train: batch norm and dropout in both engines, running statistics, a loss that is the model's own."""
 
 from __future__ import annotations
 
@@ -101,3 +101,59 @@ def test_running_statistics_follow_torch(model: Path, tmp_path: Path) -> None:
         found |= safetensors.numpy.load_file(file)
     np.testing.assert_allclose(found["mean"], norm.running_mean.numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found["variance"], norm.running_var.numpy(), rtol=1e-5)
+
+
+class OwnLoss(torch.nn.Module):
+    """Computes what it is trained for, and gives its scores as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.SiLU(), torch.nn.Linear(WIDTH, WIDTH))
+
+    def forward(self, x: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scores = self.layers(x)
+        return torch.nn.functional.cross_entropy(scores, target) + 0.1 * scores.pow(2).mean(), scores
+
+
+def test_loss_of_the_model_itself(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    module = OwnLoss()
+    random = np.random.default_rng(2)
+    samples = MICROBATCH * MICROBATCHES
+    data = {"x": random.standard_normal((samples, WIDTH), np.float32), "target": random.integers(0, WIDTH, samples)}
+    np.savez(tmp_path / "data.npz", **data)
+    parts = [
+        [torch.from_numpy(array) for array in part]
+        for part in zip(*(np.split(a, MICROBATCHES) for a in data.values()), strict=True)
+    ]
+    torch.onnx.export(
+        module,
+        tuple(parts[0]),
+        tmp_path / "model.onnx",
+        input_names=list(data),
+        output_names=["total", "scores"],
+        dynamo=True,
+    )
+    out = hethub.compile(
+        tmp_path / "model.onnx",
+        tmp_path / "out",
+        stages=2,
+        microbatches=MICROBATCHES,
+        emit=("program",),
+        training=TrainingStep(),
+    )
+    settings = hethub.Settings(optimizer="sgd", learning_rate=0.1, in_order=True)
+    log = tmp_path / "log.jsonl"
+    hethub.train(out, tmp_path / "data.npz", steps=STEPS, settings=settings, log=log, timeout=60)
+
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    expected = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        losses = [module(*part)[0] / MICROBATCHES for part in parts]
+        sum(losses).backward()
+        optimizer.step()
+        expected.append(sum(loss.item() for loss in losses))
+    assert expected[-1] < expected[0]
+    found = [json.loads(line)["loss"] for line in log.read_text().splitlines()]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
