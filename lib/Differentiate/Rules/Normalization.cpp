@@ -75,7 +75,8 @@ LogicalResult layerNorm(Derivation &d) {
 }
 
 /// y = x r w with r = 1 / sqrt(mean(x^2) + eps):
-/// dx = r (g w - x r mean(g w x r)). r is computed again: that costs less than
+/// dx = g w r - x r^3 mean(g w x), in the order in which autograd computes it:
+/// the two terms may nearly cancel. r is computed again: that costs less than
 /// to keep it. Small floats are computed in 32 bits, as the operator does.
 LogicalResult rmsNorm(Derivation &d) {
   Value x = d.in("input"), w = d.in("weight"), g = d.grad();
@@ -91,15 +92,18 @@ LogicalResult rmsNorm(Derivation &d) {
     axes.push_back(rank - n + i);
   Value wide = d.cast(x, computed);
   g = d.cast(g, computed);
-  auto mean = [&](Value of) { return d.reduce("mean.dim", of, axes, true); };
-  Value scale = d.unary("rsqrt", d.plus(mean(d.square(wide)), epsilon));
-  Value normal = d.mul(wide, scale);
+  double count = static_cast<double>(product(d.dims(x).take_back(axes.size())));
+  Value mean = d.reduce("mean.dim", d.square(wide), axes, true);
+  Value scale = d.unary("rsqrt", d.plus(mean, epsilon));
   d.give("input", [&] {
     Value scaled = w ? d.mul(g, d.cast(w, computed)) : g;
-    Value along = d.mul(normal, mean(d.mul(scaled, normal)));
-    return d.mul(scale, d.sub(scaled, along));
+    Value along = d.reduce("sum.dim_IntList", d.mul(scaled, wide), axes, true);
+    Value cube = d.withInt("pow.Tensor_Scalar", scale, 3);
+    Value slope =
+        d.withReal("div.Scalar", d.mul(d.times(along, -0.5), cube), count);
+    return d.add(d.mul(scaled, scale), d.mul(wide, d.times(slope, 2)));
   });
-  d.give("weight", [&] { return d.mul(g, normal); });
+  d.give("weight", [&] { return d.mul(g, d.mul(wide, scale)); });
   return success();
 }
 
