@@ -166,6 +166,41 @@ TEST_F(CommAgreement, EachDifferenceNamesBothSides) {
                     "and 0 1 2 3 ");
 }
 
+TEST(Comm, RanksOfSeveralGroupsMayWaitInAnyOrder) {
+  LoopbackHub hub(3, 20);
+  std::vector<at::Tensor> sums(6);
+  auto run = [&](int rank) {
+    std::unique_ptr<Comm> comm = hub.comm(rank);
+    // Ranks 0 and 1, 1 and 2, 0 and 2: each is in two groups.
+    std::vector<std::pair<size_t, std::unique_ptr<Comm>>> groups;
+    const std::vector<std::vector<int>> all = {{0, 1}, {1, 2}, {0, 2}};
+    for (size_t i = 0; i < all.size(); ++i)
+      if (std::count(all[i].begin(), all[i].end(), rank))
+        groups.emplace_back(i, comm->group(all[i]));
+    EXPECT_EQ(groups[0].second->size(), 2);
+    std::vector<at::Tensor> values;
+    std::vector<WorkPtr> works;
+    for (auto &[index, group] : groups)
+      values.push_back(at::full({2}, static_cast<double>(rank + 10 * index)));
+    for (size_t i = 0; i < groups.size(); ++i)
+      works.push_back(groups[i].second->allReduceSum(values[i]));
+    // Every other rank waits for its second group first.
+    if (rank % 2)
+      std::swap(works[0], works[1]);
+    for (WorkPtr &work : works)
+      work->wait();
+    for (size_t i = 0; i < groups.size(); ++i)
+      sums[static_cast<size_t>(2 * rank) + i] = values[i];
+  };
+  std::thread one(run, 1), two(run, 2);
+  run(0);
+  one.join();
+  two.join();
+  std::vector<double> expected = {1, 42, 1, 23, 23, 42};
+  for (size_t i = 0; i < sums.size(); ++i)
+    EXPECT_TRUE(at::equal(sums[i], at::full({2}, expected[i]))) << i;
+}
+
 TEST(Comm, MessagesLoseBacktracesAndPositions) {
   EXPECT_EQ(messageOf(std::runtime_error(
                 "[/pytorch/gloo/pair.cc:1] Connection closed by peer.")),

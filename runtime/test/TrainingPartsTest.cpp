@@ -95,6 +95,46 @@ TEST(TrainingParts, OptimizerStateIsThereFromTheStartAndStays) {
             "no optimizer is called 'lion'");
 }
 
+TEST(TrainingParts, OptionsAreReadAndChecked) {
+  auto take = [](std::vector<std::string> arguments) {
+    return takeRunOptions(arguments).train;
+  };
+  TrainOptions options =
+      take({"--steps", "9", "--optimizer=sgd", "--momentum", "0.5", "--betas",
+            "0.8,0.99", "--clip-norm", "1.5", "--lr-schedule", "linear",
+            "--seed", "18446744073709551615", "--in-order", "--keep", "0"});
+  EXPECT_TRUE(options.given);
+  EXPECT_EQ(options.steps, 9);
+  EXPECT_EQ(options.optimizer.name, "sgd");
+  EXPECT_EQ(options.optimizer.momentum, 0.5);
+  EXPECT_EQ(options.optimizer.beta1, 0.8);
+  EXPECT_EQ(options.optimizer.beta2, 0.99);
+  EXPECT_EQ(options.optimizer.clipNorm, 1.5);
+  EXPECT_EQ(options.learningRate.schedule, "linear");
+  EXPECT_EQ(options.seed, std::numeric_limits<uint64_t>::max());
+  EXPECT_TRUE(options.data.inOrder);
+  EXPECT_EQ(options.checkpoint.kept, 0);
+  EXPECT_FALSE(take({"--threads", "2"}).given);
+  for (const auto &[arguments, message] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--learning-rate", "nan"},
+            "--learning-rate must be a number of at least 0, got: nan"},
+           {{"--optimizer", "lion"},
+            "--optimizer must be one of sgd, adam, adamw, got: lion"},
+           {{"--betas", "0.9"},
+            "--betas must be two numbers with a comma between, got: 0.9"},
+           {{"--momentum", "1"}, "--momentum must be less than 1, got: 1"},
+           {{"--steps", "0"}, "--steps must be a number of at least 1, got: 0"},
+           {{"--steps", "2.5"}, "--steps must be a whole number, got: 2.5"},
+           {{"--seed", "-1"},
+            "--seed must be a whole number of at most 64 bits, got: -1"},
+           {{"--token-type", "uint8"},
+            "--token-type must be one of uint16, uint32, got: uint8"},
+           {{"--data"}, "--data needs a value: FILE"}})
+    EXPECT_EQ(refusal([&, arguments = arguments] { take(arguments); }),
+              message);
+}
+
 TEST(TrainingParts, LearningRatesRiseAndFall) {
   LearningRateOptions cosine{"cosine", 4, 0.1}, linear{"linear", 0, 0};
   EXPECT_DOUBLE_EQ(learningRateAt(cosine, 1, 0, 12), 0.25);
