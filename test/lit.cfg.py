@@ -28,6 +28,7 @@ tools = [
     ToolSubst("hh-translate", unresolved="fatal"),
     ToolSubst("hh-compile", unresolved="fatal"),
     ToolSubst("hh-plan", unresolved="fatal"),
+    ToolSubst("hh-simulate", unresolved="fatal"),
     ToolSubst("%python", command=config.hethub_python, unresolved="fatal"),
 ]
 llvm_config.add_tool_substitutions(tools, [config.hethub_tools_dir, config.llvm_tools_dir])
