@@ -426,6 +426,10 @@ TEST_F(Training, BadInputIsNamed) {
                 "the schedule is of 6 microbatches, got: --microbatches 4"),
             std::string::npos);
   options.microbatches = 1;
+  options.repeats = 2;
+  EXPECT_NE(refusal(programs).find("--repeats and --drain are for inference"),
+            std::string::npos);
+  options.repeats = 1;
   options.train.optimizer.nesterov = true;
   EXPECT_NE(refusal(programs).find("--nesterov needs a --momentum"),
             std::string::npos);

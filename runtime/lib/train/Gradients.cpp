@@ -185,7 +185,11 @@ void Gradients::finish() {
 
 std::vector<at::Tensor> Gradients::handOver() {
   std::vector<at::Tensor> gradients;
-  for (Buffer &buffer : buffers_) {
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    Buffer &buffer = buffers_[i];
+    if (!buffer.sum.defined())
+      fail("parameter '", spec_.trained[i].name, "' of stage ", spec_.stage,
+           " has got no gradient in this step");
     gradients.push_back(std::move(buffer.sum));
     buffer.left = buffer.rows;
   }

@@ -57,6 +57,9 @@ void hethub::runtime::checkTrainOptions(const StageSpec &spec,
   if (!options.inputs.empty() || !options.outputs.empty())
     fail("the program of '", spec.model,
          "' trains: it reads --data and has no --outputs");
+  if (options.repeats != 1 || options.drain)
+    fail("--repeats and --drain are for inference, and the program of '",
+         spec.model, "' trains: it has --steps");
   checkOptimizer(train.optimizer);
   checkLearningRate(train.learningRate, train.optimizer.learningRate,
                     train.steps);
