@@ -93,7 +93,7 @@ class Lab:
 
     def program(self, types: list[str], training: bool, microbatches: int, schedule: str = "1f1b") -> Program:
         """Compiled for one device of each of `types` by the automatic plan."""
-        name = f"{'train' if training else 'infer'}-{microbatches}-{'-'.join(types)}"
+        name = "-".join([schedule if training else "infer", str(microbatches), *types])
         step = TrainingStep(loss="cross-entropy", loss_output=OUTPUT, schedule=schedule) if training else None
         folder = hethub.compile(
             self.model,
@@ -114,8 +114,8 @@ class Lab:
         cluster = self.cluster(f"blocks_{name}", [name], count=self.size.blocks)
         return stage_seconds(hethub.plan(self.model, cluster=cluster, plan_file=file, search=Search(train=training)))
 
-    def rate(self, program: Program, steps: int) -> float:
-        """Samples/s of steady steps of one run."""
+    def rate(self, program: Program, steps: int, drain: bool = False) -> float:
+        """Samples/s of steady steps of one run. `drain`: training steps begin on all ranks together."""
         arrays = samples(self.size, program.microbatches * self.size.batch)
         files = self.scratch / f"{program.output.path.name}.run"
         files.mkdir(exist_ok=True)
@@ -124,6 +124,8 @@ class Lab:
             np.savez(files / "data.npz", **arrays)
             options += [f"--data={files / 'data.npz'}", f"--steps={WARM_UP + steps}", "--in-order"]
             options += ["--optimizer=sgd", "--learning-rate=0.01"]
+            # The norm of all gradients is known when the last rank has its own.
+            options += ["--clip-norm=1e9"] if drain else []
         else:
             np.savez(files / "data.npz", **{INPUT: arrays[INPUT]})
             options += [f"--inputs={files / 'data.npz'}", f"--outputs={files / 'outputs.npz'}"]

@@ -20,6 +20,8 @@ from .statistic import Median, median
 
 WANTED = 97.49  # % of the bound
 BEST = "peer, best cut"
+ALONE_MICROBATCHES = 16
+SELDOM = 4  # all clusters but the first are measured in each SELDOM-th round
 
 
 @dataclass
@@ -37,7 +39,9 @@ class Contest:
     def __post_init__(self) -> None:
         types, microbatches = list(self.lab.cell.devices), self.options.microbatches
         self.ours = self.lab.program(types, self.training, microbatches, self.options.schedule)
-        self.alone = [self.lab.program([name], self.training, microbatches) for name in types]
+        # A device alone streams at one rate whatever a step is; in training the optimizer has its share of it.
+        count = microbatches if self.training else min(microbatches, ALONE_MICROBATCHES)
+        self.alone = [self.lab.program([name], self.training, count) for name in types]
         blocks = {name: self.lab.block_seconds(name, self.training) for name in types}
         size = self.lab.size
         ours = peers.our_cut(size, self.ours.output.plan, blocks)
@@ -69,7 +73,7 @@ class Contest:
 
     def show(self) -> None:
         blocks = ", ".join(f"{cut.name} {describe(cut)}" for cut in self.cuts)
-        print(f"{self.name} (blocks: {blocks})")
+        print(f"{self.name} ({len(self.shares['ours'])} rounds; blocks: {blocks})")
         for side, share in self.sides().items():
             print(f"  {side:16} {share}")
         if self.overruns:
@@ -93,11 +97,12 @@ def contest(scratch: Path, options: argparse.Namespace, cells: list[Cell]) -> It
     with ExitStack() as stack:
         labs = [stack.enter_context(Lab(scratch / f"cell{k}", cell, Size())) for k, cell in enumerate(cells)]
         contests = [Contest(lab, training, options) for lab in labs for training in (False, True)]
-        for _ in range(options.rounds):
+        for turn in range(options.rounds):
             for each in contests:
-                each.run()
+                if each.lab is labs[0] or turn % SELDOM == 0:
+                    each.run()
     about = f"m = {options.microbatches}, ours: {options.schedule}"
-    print(f"\n% of the upper bound: median of {options.rounds} rounds and its 95 % interval; {about}")
+    print(f"\n% of the upper bound: median over rounds and its 95 % interval; {about}")
     for each in contests:
         each.show()
     yield from contests

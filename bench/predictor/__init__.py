@@ -15,11 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..report import Row
-from . import emulated, quotas, real
+from . import emulated, quotas, real, training
 
 __all__ = ["measure"]
 
-PARTS = {"real": real.measure, "quotas": quotas.measure, "emulated": emulated.measure}
+PARTS = {
+    "real": real.measure,
+    "quotas": quotas.measure,
+    "emulated": emulated.measure,
+    "training": training.measure,
+}
 
 
 def measure(arguments: list[str]) -> Iterator[Row]:
