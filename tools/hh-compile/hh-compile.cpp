@@ -225,7 +225,7 @@ static LogicalResult plan(ModuleOp module, CompileOptions options,
     if (globalBatch % size != 0)
       return module.emitError("the global batch must be a multiple of the "
                               "model's batch of ")
-             << size << ", got: " << globalBatch;
+             << size << ", got: " << globalBatch.getValue();
     options.microbatches = globalBatch / size;
   }
   return run(module, timing,
