@@ -37,6 +37,7 @@ public:
 
 private:
   LogicalResult readPrograms();
+  void moveParametersOut();
   LogicalResult chooseTrained();
   LogicalResult reportRefusals();
   LogicalResult checkTrained();
@@ -68,6 +69,16 @@ LogicalResult Differentiation::readPrograms() {
        llvm::make_early_inc_range(module.getOps<hh::ScheduleOp>()))
     schedule.erase();
   return success();
+}
+
+/// Parameters that branches read become values that they read from outside,
+/// like all others.
+void Differentiation::moveParametersOut() {
+  for (hh::ProgramOp program : programs) {
+    Block &block = program.getBody().front();
+    for (auto branch : block.getOps<hh::IfOp>())
+      branch.walk([&](hh::GetParameterOp get) { get->moveBefore(branch); });
+  }
 }
 
 /// All float parameters that programs read, but those whose name matches a
@@ -188,6 +199,7 @@ LogicalResult Differentiation::run() {
   if (failed(readPrograms()) || failed(chooseTrained()) ||
       failed(keepTrainingOutputs(module, programs)))
     return failure();
+  moveParametersOut();
   llvm::DenseSet<StringAttr> names(trained.begin(), trained.end());
   Gradients gradients;
   gradients.wanted = reachedValues(programs, names);

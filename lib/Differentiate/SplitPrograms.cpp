@@ -17,7 +17,6 @@
 
 #include "Simplify.h"
 #include "Views.h"
-#include "hethub/Dialect/HH/Transforms/CloneRules.h"
 #include "hethub/Support/EraseDead.h"
 #include "hethub/Support/Names.h"
 
@@ -32,6 +31,19 @@ namespace {
 
 using Operations = llvm::DenseSet<Operation *>;
 
+/// Values that the operation reads and does not make itself, in its regions
+/// too. They may belong to another program.
+llvm::SetVector<Value> valuesReadBy(Operation *op) {
+  llvm::SetVector<Value> values;
+  op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
+    for (Value value : inner->getOperands())
+      if (inner == op ||
+          !op->isAncestor(value.getParentRegion()->getParentOp()))
+        values.insert(value);
+  });
+  return values;
+}
+
 /// The operations of the block that `roots` are computed from.
 Operations sliceOf(Block &block, ArrayRef<Value> roots) {
   Operations slice;
@@ -39,7 +51,7 @@ Operations sliceOf(Block &block, ArrayRef<Value> roots) {
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
     if (op && op->getBlock() == &block && slice.insert(op).second)
-      llvm::append_range(work, hh::readValues(op));
+      llvm::append_range(work, valuesReadBy(op));
   }
   return slice;
 }
@@ -140,7 +152,7 @@ void Splitter::divide() {
 llvm::SetVector<Value> Splitter::valuesOfOthers(Part &part) {
   llvm::SetVector<Value> values;
   for (Operation &op : part.block())
-    values.insert_range(hh::readValues(&op));
+    values.insert_range(valuesReadBy(&op));
   for (auto &[name, gradient] : part.gradients)
     values.insert(gradient);
   values.remove_if(
@@ -215,7 +227,7 @@ void Splitter::recomputeForward() {
   for (Operation &op : forwardBlock()) {
     if (!needed.contains(&op) || isa<hh::RecvOp>(op))
       continue;
-    for (Value value : hh::readValues(&op))
+    for (Value value : valuesReadBy(&op))
       if (!backward.values.contains(value)) // received, or a model input
         backward.values.map(value, argument(backward, value));
     clones.clone(op, backward.values);
@@ -257,7 +269,7 @@ Value Splitter::resolve(Part &part, Value value) {
     part.values.map(value, argument(part, value));
   } else {
     Operation *op = value.getDefiningOp();
-    for (Value read : hh::readValues(op))
+    for (Value read : valuesReadBy(op))
       part.values.map(read, resolve(part, read));
     builder.clone(*op, part.values);
   }
@@ -397,7 +409,7 @@ void Splitter::run() {
   for (Part &part : parts) {
     for (Operation &op : llvm::make_early_inc_range(part.block())) {
       builder.setInsertionPoint(&op);
-      for (Value value : hh::readValues(&op))
+      for (Value value : valuesReadBy(&op))
         if (Value own = resolve(part, value); own != value)
           op.walk(
               [&](Operation *inner) { inner->replaceUsesOfWith(value, own); });

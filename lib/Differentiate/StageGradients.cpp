@@ -25,7 +25,7 @@ void addValuesOfParameters(Block &block, llvm::DenseSet<Value> &values) {
 }
 
 StageGradients::StageGradients(hh::ProgramOp forward, Gradients &gradients)
-    : forward(forward), gradients(gradients), builder(forward.getContext()) {
+    : forward(forward), gradients(&gradients), builder(forward.getContext()) {
   builder.setInsertionPointAfter(forward);
   backward = hh::ProgramOp::create(
       builder, forward.getLoc(), (forward.getSymName() + "_backward").str(),
@@ -36,7 +36,7 @@ StageGradients::StageGradients(hh::ProgramOp forward, Gradients &gradients)
 }
 
 void StageGradients::add(Value value, Value gradient, Location loc) {
-  Value &sum = gradients.of[value];
+  Value &sum = gradients->of[value];
   sum = sum ? CallBuilder(loc, builder).binary("add.Tensor", sum, gradient)
             : gradient;
 }
@@ -73,14 +73,14 @@ void StageGradients::refuse(Operation *op, const Twine &reason) {
   // Any gradient does to find what else has no rule: the work is thrown away.
   CallBuilder zeros(op->getLoc(), builder);
   for (Value value : hh::readValues(op))
-    if (gradients.wanted.contains(value) && !gradients.of.contains(value))
-      gradients.of[value] = zeros.fullReal(CallBuilder::dims(value), 0,
-                                           CallBuilder::element(value));
+    if (gradients->wanted.contains(value) && !gradients->of.contains(value))
+      gradients->of[value] = zeros.fullReal(CallBuilder::dims(value), 0,
+                                            CallBuilder::element(value));
 }
 
 void StageGradients::visit(Operation *op) {
   bool passes = llvm::any_of(op->getResults(), [&](Value result) {
-    return gradients.of.lookup(result) != nullptr;
+    return gradients->of.lookup(result) != nullptr;
   });
   if (!passes || isa<hh::RecvOp, hh::GetParameterOp>(op))
     return;
@@ -88,14 +88,14 @@ void StageGradients::visit(Operation *op) {
   if (isa<hh::StartUpOp>(op))
     return refuse(op, "what is computed once, when a program is loaded, must "
                       "not depend on trained parameters");
-  if (isa<hh::IfOp>(op))
-    return refuse(op, "a gradient cannot pass a branch");
+  if (auto branch = dyn_cast<hh::IfOp>(op))
+    return visitBranch(branch);
   aten::CallView call(op);
   auto rule = call ? rules().find(call.schema()) : rules().end();
   if (rule == rules().end())
     return refuse(op, "this operator has no rule");
 
-  Derivation derivation(op, gradients, builder);
+  Derivation derivation(op, *gradients, builder);
   if (failed(rule->second(derivation)))
     return refuse(op, derivation.reason());
   if (derivation.isReplaced())
@@ -109,11 +109,11 @@ void StageGradients::collect(GradientChannels &channels) {
   addValuesOfParameters(forward.getBody().front(), ofParametersAlone);
   for (Operation &op : forward.getBody().front()) {
     for (Value result : op.getResults())
-      if (Value gradient = gradients.of.lookup(result);
+      if (Value gradient = gradients->of.lookup(result);
           gradient && !ofParametersAlone.contains(result))
         ofActivations.insert(gradient);
     if (auto get = dyn_cast<hh::GetParameterOp>(op)) {
-      Value gradient = gradients.of.lookup(get.getResult());
+      Value gradient = gradients->of.lookup(get.getResult());
       if (!gradient)
         continue;
       Value &sum = ofParameters[get.getParameterAttr().getAttr()];
@@ -122,7 +122,7 @@ void StageGradients::collect(GradientChannels &channels) {
                 : gradient;
     }
     if (auto recv = dyn_cast<hh::RecvOp>(op)) {
-      Value gradient = gradients.of.lookup(recv.getResult());
+      Value gradient = gradients->of.lookup(recv.getResult());
       if (!gradient)
         continue;
       auto send =
@@ -138,7 +138,7 @@ void StageGradients::run(double seed, GradientChannels &channels) {
   Operation *terminator = forward.getBody().front().getTerminator();
   for (OpOperand &output : terminator->getOpOperands())
     if (forward.getResultAttr(output.getOperandNumber(), hh::lossAttrName) &&
-        gradients.wanted.contains(output.get())) {
+        gradients->wanted.contains(output.get())) {
       CallBuilder make(output.get().getLoc(), builder);
       Value loss = output.get();
       SmallVector<double> values(CallBuilder::typeOf(loss).getNumElements(),

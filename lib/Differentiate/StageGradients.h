@@ -54,11 +54,14 @@ public:
 private:
   void receive(GradientChannels &channels);
   void visit(mlir::Operation *op);
+  void visitBranch(hh::IfOp op); ///< BranchGradients.cpp
+  void makeBranch(hh::IfOp op, mlir::Region &branch, mlir::Region &made,
+                  llvm::ArrayRef<Value> outer);
   void refuse(mlir::Operation *op, const llvm::Twine &reason);
   void add(Value value, Value gradient, mlir::Location loc);
   void collect(GradientChannels &channels);
 
-  Gradients &gradients;
+  Gradients *gradients; ///< of the program, or of a branch while it is made
   mlir::OpBuilder builder;
 };
 

@@ -8,9 +8,10 @@ module {
   hh.parameter @w : tensor<4x4xf32> from "m.onnx" offset 0 length 64
   hh.program @stage_0(%x: tensor<4x4xf32> {onnx.index = 0 : i64}, %c: tensor<i1> {onnx.index = 1 : i64}) attributes {stage = 0 : i64, device = @host, replicas = 1 : i64} {
     %w = hh.get_parameter @w : tensor<4x4xf32>
-    // expected-error@below {{hh.if cannot be differentiated: a gradient cannot pass a branch}}
+    // expected-error@below {{hh.if cannot be differentiated: a gradient cannot pass a branch that draws random numbers}}
     %y = hh.if %c : (tensor<i1>) -> tensor<4x4xf32> {
-      hh.yield %w : tensor<4x4xf32>
+      %d, %m = aten.native_dropout(%w) {p = 0.5 : f64, train = true} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xi1>)
+      hh.yield %d : tensor<4x4xf32>
     } else {
       hh.yield %x : tensor<4x4xf32>
     }
@@ -22,9 +23,10 @@ module {
   hh.program @stage_1(%c: tensor<i1> {onnx.index = 1 : i64}) -> (tensor<f32> {hh.loss, onnx.index = 0 : i64}) attributes {stage = 1 : i64, device = @host, replicas = 1 : i64} {
     %y = hh.recv on 0 from 0 : tensor<4x4xf32>
     %z = aten.mul.Tensor(%y, %y) : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>)
-    // expected-error@below {{hh.if cannot be differentiated: a gradient cannot pass a branch}}
+    // expected-error@below {{hh.if cannot be differentiated: a gradient cannot pass a branch that draws random numbers}}
     %a = hh.if %c : (tensor<i1>) -> tensor<4x4xf32> {
-      hh.yield %z : tensor<4x4xf32>
+      %d, %m = aten.native_dropout(%z) {p = 0.5 : f64, train = true} : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xi1>)
+      hh.yield %d : tensor<4x4xf32>
     } else {
       hh.yield %y : tensor<4x4xf32>
     }
