@@ -180,21 +180,22 @@ def test_frozen_layers_have_no_backward_pass(tmp_path: Path, layers: Path) -> No
     assert planned[0]["backward_seconds"] == 0 < planned[1]["backward_seconds"]
 
 
-def branch(operator: str) -> onnx.GraphProto:
+def branch(operator: str, *inputs: str) -> onnx.GraphProto:
     """A sub-graph that applies an operator to the outer value "scaled"."""
     value = helper.make_tensor_value_info(f"in_{operator}", 1, [3, 3])
-    return helper.make_graph([helper.make_node(operator, ["scaled"], [value.name])], operator, [], [value])
+    return helper.make_graph([helper.make_node(operator, ["scaled", *inputs], [value.name])], operator, [], [value])
 
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A choice that is made at run time on the way to one output; integers and a scalar as others."""
+    """A choice at run time, with random numbers, on the way to one output; integers and a scalar as others."""
     weight = numpy_helper.from_array(np.eye(3, dtype=np.float32), "w")
+    ratio = numpy_helper.from_array(np.array(0.5, dtype=np.float32), "ratio")
+    training = numpy_helper.from_array(np.array(True), "training")
+    then, other = branch("Dropout", "ratio", "training"), branch("Exp")
     nodes = [
         helper.make_node("Mul", ["x", "w"], ["scaled"], name="scale"),
-        helper.make_node(
-            "If", ["flag"], ["chosen"], name="choice", then_branch=branch("Neg"), else_branch=branch("Exp")
-        ),
+        helper.make_node("If", ["flag"], ["chosen"], name="choice", then_branch=then, else_branch=other),
         helper.make_node("ReduceSum", ["chosen"], ["sum"], name="sum_of_choice", keepdims=0),
         helper.make_node("ArgMax", ["scaled"], ["best"], name="choose", axis=1),
         helper.make_node("ReduceSum", ["x"], ["total"], name="sum_of_x", keepdims=0),
@@ -204,7 +205,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         nodes,
         {"x": (TensorProto.FLOAT, [3, 3]), "flag": (TensorProto.BOOL, [])},
         {"sum": (1, []), "best": (TensorProto.INT64, [3, 1]), "scaled": (1, [3, 3]), "total": (1, [])},
-        [weight],
+        [weight, ratio, training],
     )
 
 
@@ -216,8 +217,14 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--loss", "mse", "--loss-output", "none"], "there are: 'sum', 'best', 'scaled', 'total'; got: 'none'"),
         (["--loss", "mse"], "the output that makes the loss must be named (--loss-output), got: 'sum', 'best'"),
         ([], "the output that makes the loss must be named (--loss-output), got: 'sum', 'total'"),
-        (["--loss-output", "total"], "a parameter must be left to train, got none"),
-        (["--loss-output", "sum"], "node 'choice': hh.if cannot be differentiated: a gradient cannot pass a branch"),
+        (
+            ["--loss-output", "total"],
+            "the loss must depend on a parameter that is trained, got none that a gradient reaches",
+        ),
+        (
+            ["--loss-output", "sum"],
+            "node 'choice': hh.if cannot be differentiated: a gradient cannot pass a branch that draws random numbers",
+        ),
         (
             ["--loss", "mse", "--loss-output", "scaled", "--freeze", "v*"],
             "a pattern of frozen parameters must match one, got: 'v*'",
