@@ -225,7 +225,7 @@ def train_command(arguments: argparse.Namespace) -> int:
             quiet=arguments.json,
         )
         first, last = (result.steps[0], result.steps[-1]) if result.steps else ({}, {"step": 0})
-        step.done = f"trained to step {last['step']}"
+        step.done = f"trained to step {last['step']}" if first else "no step was left to do"
         if result.stopped_by is not None:
             step.done = f"stopped at step {last['step']}"
             if arguments.checkpoint and first:

@@ -194,7 +194,8 @@ class _Run:
             traces = [files / f"trace{end}" for end in ends]
             if trace is not None and all(file.exists() for file in traces):
                 join_traces(traces, Path(trace))
-        if self.stopped_by is None and self.log.last_step < self._steps:
+        # A run that is resumed behind its last step does none.
+        if self.stopped_by is None and self.trained and self.log.last_step < self._steps:
             self.stopped_by = signal.SIGTERM  # a rank got it from somebody else
 
     def _watch(self, processes: Ranks, log: Path) -> None:

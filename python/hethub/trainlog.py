@@ -90,9 +90,9 @@ class TrainLog:
 
     def _add(self, record: dict[str, Any]) -> None:
         repeated = drop_from(self._earlier, record["step"]) | add_record(self.records, record)
-        if repeated:
+        if repeated or self._file is None:
             self._rewrite()
-        elif self._file is not None:
+        else:
             self._file.write(json.dumps(record) + "\n")
             self._file.flush()
 
@@ -110,11 +110,12 @@ class TrainLog:
         self._file = self._target.open("a")
 
     def __enter__(self) -> TrainLog:
+        """The file is not touched before the first record: a run that never begins must not cost an old log."""
         if self._target is not None:
-            try:
-                self._rewrite()
-            except OSError as error:
-                raise HetHubError(f"the log must be writable, got: {self._target}: {error.strerror}") from error
+            if not self._target.absolute().parent.is_dir():
+                raise HetHubError(f"the log's folder must exist, got: {self._target}")
+            if self._target.is_dir():
+                raise HetHubError(f"the log must be a file, got a folder: {self._target}")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -121,6 +121,18 @@ def test_killed_ranks_are_started_again_from_the_checkpoint(tmp_path: Path, out:
     assert steps_of(tmp_path / "log") == list(range(1, 19))
 
 
+def test_a_run_that_is_complete_does_nothing(tmp_path: Path, out: Path) -> None:
+    checkpoint = tmp_path / "ckpt"
+    checkpoint.mkdir()
+    arguments = ["train", out, "--data", tmp_path / "data.npz", "--steps", 4, "--checkpoint", checkpoint]
+    log = tmp_path / "log"
+    assert command(*arguments, "--log", log).returncode == 0
+    result = command(*arguments, "--log", log, "--resume")
+    assert result.returncode == 0, result.stderr
+    assert "no step was left to do" in result.stderr
+    assert steps_of(log) == [1, 2, 3, 4]
+
+
 def test_too_many_failures_name_the_rank_and_what_is_left(tmp_path: Path, out: Path) -> None:
     fail_at(out, (1, 8, "kill"), (1, 9, "kill"))
     checkpoint = tmp_path / "ckpt"
@@ -136,8 +148,10 @@ def test_a_bad_option_is_not_tried_again(tmp_path: Path, out: Path) -> None:
     script = out / "stage_0" / "build" / "stage"
     script.write_text("#!/bin/sh\necho x >> $0.starts\necho 'rank 0 (stage 0 on cpu) failed: no'\nexit 1\n")
     settings = Settings(checkpoint=tmp_path)
+    (tmp_path / "log").write_text("an old one\n")
     with pytest.raises(HetHubError, match=r"^rank 0 \(stage 0 on cpu\) failed: no$"):
-        train(out, tmp_path / "data.npz", steps=1, settings=settings, restarts=3)
+        train(out, tmp_path / "data.npz", steps=1, settings=settings, restarts=3, log=tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "an old one\n"
     assert Path(f"{script}.starts").read_text() == "x\n"
 
 
@@ -186,7 +200,8 @@ BAD_CALLS = [
     ({"timeout": 0}, "the timeout must be greater than 0 s, got: 0"),
     ({"engine": "rust"}, "the engine must be among program, cpp, got: rust"),
     ({"data": "missing.npz"}, "the data must be a file, got: missing.npz"),
-    ({"log": "/nowhere/log"}, "the output's folder must exist, got: /nowhere/log"),
+    ({"log": "/nowhere/log"}, "the log's folder must exist, got: /nowhere/log"),
+    ({"log": "/tmp"}, "the log must be a file, got a folder: /tmp"),
 ]
 
 
