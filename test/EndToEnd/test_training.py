@@ -71,6 +71,7 @@ def test_equals_torch(name: str, split: str, schedule: str, steps: int, tmp_path
     assert len(ours) == steps
     if max(replicas) > 1 and name in IN_TORCHS_ORDER:
         return
+    print(f"losses: largest relative error {np.abs(np.array(ours) / right.losses - 1).max():.1e}")
     np.testing.assert_allclose(ours, right.losses, rtol=CURVE)
     assert steps < STEPS or ours[-1] < ours[0]
     values = checkpoint_values(checkpoint)
@@ -84,4 +85,5 @@ def test_equals_torch(name: str, split: str, schedule: str, steps: int, tmp_path
 def assert_near(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tolerance: float) -> None:
     errors = torch_training.relative_errors(ours, theirs)
     worst = max(errors, key=lambda key: errors[key])
+    print(f"largest relative error {errors[worst]:.1e}, of {worst}")
     assert errors[worst] <= tolerance, worst

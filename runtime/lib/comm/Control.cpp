@@ -17,6 +17,9 @@ int64_t nowMs() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
+double secondsSince(int64_t ms) {
+  return static_cast<double>(nowMs() - ms) / 1e3;
+}
 std::string beatKey(int rank) { return "beat/" + std::to_string(rank); }
 } // namespace
 
@@ -75,11 +78,19 @@ void Control::die(const std::string &failure) {
 
 void Control::fail(const std::string &message) { endProcess(message); }
 
+bool Control::isSilent(std::vector<Seen> &seen, int rank, double seconds) {
+  Seen &last = seen[static_cast<size_t>(rank)];
+  if (!monitorStore_->check({beatKey(rank)})) {
+    last.atMs = nowMs(); // not come yet
+    return false;
+  }
+  std::string beat = monitorStore_->get_to_str(beatKey(rank));
+  if (beat != last.beat || beat == "left")
+    last = {beat, nowMs()};
+  return secondsSince(last.atMs) > seconds;
+}
+
 void Control::monitor() {
-  struct Seen {
-    std::string beat;
-    int64_t atMs;
-  };
   std::vector<Seen> seen(rankNames_.size(), {"", nowMs()});
   int64_t beat = 0;
   try {
@@ -96,17 +107,9 @@ void Control::monitor() {
           std::this_thread::sleep_for(std::chrono::milliseconds(500));
         die(failure);
       }
-      for (int rank = 0; rank < launch_.size; ++rank) {
-        Seen &last = seen[static_cast<size_t>(rank)];
-        if (rank == launch_.rank || !monitorStore_->check({beatKey(rank)}))
-          continue;
-        std::string now = monitorStore_->get_to_str(beatKey(rank));
-        if (now != last.beat || now == "left") {
-          last = {now, nowMs()};
-        } else if (static_cast<double>(nowMs() - last.atMs) > staleS_ * 1e3) {
+      for (int rank = 0; rank < launch_.size; ++rank)
+        if (rank != launch_.rank && isSilent(seen, rank, staleS_))
           die(reportFailure(rank, "it stopped answering"));
-        }
-      }
       lastRoundMs_ = nowMs();
     }
   } catch (const std::exception &) {
@@ -161,25 +164,22 @@ std::optional<std::string> Control::knownFailure(double patienceS) {
 }
 
 std::optional<std::string> Control::failureBehind(int peer) {
-  // Long for a thread that does nothing but beat, short of the limit for all to
-  // have stopped.
-  constexpr double silenceS = 2, longestS = 5;
+  // Long for a thread that does nothing but beat. Something has failed: who is
+  // silent now need not be given the time that a rank in a sound run has. Those
+  // that have lost a connection to it speak first: they know more.
+  constexpr double peerSilenceS = 2, silenceS = 3;
+  const double longestS = peer < 0 ? patienceS() : 5;
+  std::vector<Seen> seen(rankNames_.size(), {"", nowMs()});
   try {
-    auto beat = [&] {
-      return monitorStore_->check({beatKey(peer)})
-                 ? monitorStore_->get_to_str(beatKey(peer))
-                 : std::string();
-    };
-    std::string last = beat();
-    int64_t begin = nowMs(), changed = begin;
-    while (static_cast<double>(nowMs() - changed) < silenceS * 1e3 &&
-           static_cast<double>(nowMs() - begin) < longestS * 1e3) {
+    for (int64_t begin = nowMs(); secondsSince(begin) < longestS;) {
       if (std::optional<std::string> known = knownFailure(0.1))
         return known;
-      if (std::string now = beat(); now != last) {
-        last = now;
-        changed = nowMs();
-      }
+      for (int rank = 0; rank < launch_.size; ++rank)
+        if (rank != launch_.rank &&
+            isSilent(seen, rank, rank == peer ? peerSilenceS : silenceS))
+          return rank == peer ? std::nullopt
+                              : std::optional(reportFailure(
+                                    rank, "it stopped answering"));
     }
     return std::nullopt;
   } catch (const std::exception &) {

@@ -41,9 +41,10 @@ public:
   /// one.
   std::optional<std::string> knownFailure(double patienceS);
 
-  /// A failure that explains why `peer` does not answer any more; nothing where
-  /// it is `peer` itself that failed. A rank that still beats has most likely
-  /// only followed another one, whose fault somebody is about to report.
+  /// The failure behind a lost connection: what some rank has reported, or a
+  /// rank that beats no more. Nothing where that is `peer` itself, or nobody in
+  /// sight: a rank that still beats has most likely only followed another one.
+  /// `peer` -1: not known.
   std::optional<std::string> failureBehind(int peer);
 
   /// The end of a run that failed: gives the others time to read why before the
@@ -68,6 +69,12 @@ public:
   double patienceS() const { return staleS_ + 2 * intervalS_; }
 
 private:
+  struct Seen {
+    std::string beat;
+    int64_t atMs;
+  };
+  /// Whether a rank's beat has not changed for so long; keeps it in `seen`.
+  bool isSilent(std::vector<Seen> &seen, int rank, double seconds);
   std::string storeGone() const;
   void monitor();
   void watchMonitor();

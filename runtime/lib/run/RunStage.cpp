@@ -173,8 +173,7 @@ int hethub::runtime::runProcess(
         (known ? *known : control->reportFailure(error.peer, error.what()));
   } catch (const GroupError &error) {
     // Who is to blame, its neighbours or its missing beats tell.
-    std::optional<std::string> known =
-        control->knownFailure(control->patienceS());
+    std::optional<std::string> known = control->failureBehind(-1);
     message = me + " stopped: " +
               (known ? *known
                      : control->reportFailure(launch.rank, messageOf(error)));
