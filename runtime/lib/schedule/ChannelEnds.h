@@ -26,9 +26,11 @@ private:
   struct Message {
     at::Tensor header, value;
     WorkPtr headerWork, valueWork;
+    /// Asks for both, whatever the first one says: asking has them watched.
     bool isDone() const {
-      return (!headerWork || headerWork->isDone()) &&
-             (!valueWork || valueWork->isDone());
+      bool header = !headerWork || headerWork->isDone();
+      bool value = !valueWork || valueWork->isDone();
+      return header && value;
     }
   };
   void retire();
