@@ -19,6 +19,10 @@ static const llvm::StringSet<> changesStrides{"diagonal", "expand",   "narrow",
                                               "permute",  "select",   "slice",
                                               "t",        "transpose"};
 
+/// The operand itself, as a rule: calls of it stand where its strides are not
+/// known for certain.
+static constexpr StringRef perhapsCopies = "contiguous";
+
 static StringRef functionName(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -52,7 +56,8 @@ static bool isStrided(Value value) {
 
 Value viewedValue(Value value) {
   StringRef name = functionName(value);
-  if (!keepsOrder.contains(name) && !changesStrides.contains(name))
+  if (!keepsOrder.contains(name) && !changesStrides.contains(name) &&
+      name != perhapsCopies)
     return nullptr;
   Value source = value.getDefiningOp()->getOperand(0);
   // Where elements do not lie in order a reshape may have to copy them.
@@ -64,7 +69,7 @@ Value viewedValue(Value value) {
 
 bool looksAtAll(Value value) {
   Value source = viewedValue(value);
-  return source &&
+  return source && functionName(value) != perhapsCopies &&
          hh::byteSize(value.getType()) >= hh::byteSize(source.getType());
 }
 

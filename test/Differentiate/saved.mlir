@@ -117,3 +117,26 @@ module {
 // CHECK-NEXT: %[[TWOS:.*]] = aten.full() {dtype = f32, fill_value = 2.0
 // CHECK-NEXT: hh.yield %[[TWOS]]
 // CHECK-NOT: hh.if
+
+// -----
+
+// A copy that is made only where strides ask for it: again from the value, where that is saved.
+
+module {
+  hh.device_type @host kind "cpu" count 1 memory 1073741824
+  hh.parameter @w : tensor<4x4xf32> from "m.onnx" offset 0 length 64
+  hh.program @stage_0(%x: tensor<4x4xf32> {onnx.index = 0 : i64, onnx.name = "x"}) -> (tensor<f32> {hh.loss, onnx.index = 0 : i64, onnx.name = "loss"}) attributes {stage = 0 : i64, device = @host, replicas = 1 : i64} {
+    %w = hh.get_parameter @w : tensor<4x4xf32>
+    %y = aten.mul.Tensor(%x, %w) : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>)
+    %c = aten.contiguous(%y) : (tensor<4x4xf32>) -> (tensor<4x4xf32>)
+    %z = aten.mul.Tensor(%c, %y) : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>)
+    %loss = aten.sum.dim_IntList(%z) {dim = array<i64: 0, 1>} : (tensor<4x4xf32>) -> (tensor<f32>)
+    hh.return %loss : tensor<f32>
+  }
+}
+
+// CHECK-LABEL: hh.program @stage_0(%arg0: tensor<4x4xf32>
+// CHECK: %[[Y:.*]] = aten.mul.Tensor(%arg0
+// CHECK: hh.return %{{[0-9]+}}, %[[Y]], %arg0 :
+// CHECK-LABEL: hh.program @stage_0_backward(
+// CHECK: aten.contiguous(%arg0)
