@@ -78,7 +78,7 @@ static Graph without(Graph graph, unsigned node, unsigned type) {
 
 std::vector<Alternative> alternativesTo(const Graph &graph,
                                         const cluster::Cluster &cluster,
-                                        const Options &given,
+                                        const Options &wanted,
                                         const Plan &plan) {
   Collector alternatives(plan.stepSeconds);
   const unsigned stages = plan.stages.size();
@@ -88,7 +88,7 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
   const unsigned typesUsed =
       llvm::count_if(used, [](unsigned devices) { return devices > 0; });
   // Numbers of stages, ends of the pipeline, features; two for each type.
-  const Options options = shareOf(given, 2 + 2 + 3 + 2 * typesUsed);
+  const Options options = shareOf(wanted, 2 + 2 + 3 + 2 * typesUsed);
 
   Options counted = options;
   counted.maxStages = 0;
@@ -133,13 +133,16 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
   if (stages > 1 && cluster.types.size() > 1) {
     const unsigned first = plan.stages.front().deviceType,
                    last = plan.stages.back().deviceType;
+    // Other orders may begin and end with other nodes.
+    Options given = options;
+    given.anyOrder = false;
     alternatives.add("a first stage that is not on '" +
                          cluster.types[first].name + "'",
-                     planAgain(without(graph, 0, first), cluster, options));
+                     planAgain(without(graph, 0, first), cluster, given));
     alternatives.add("a last stage that is not on '" +
                          cluster.types[last].name + "'",
                      planAgain(without(graph, graph.nodes.size() - 1, last),
-                               cluster, options));
+                               cluster, given));
   }
   std::stable_sort(alternatives.found.begin(), alternatives.found.end(),
                    [](const Alternative &a, const Alternative &b) {

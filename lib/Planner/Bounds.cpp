@@ -8,6 +8,8 @@
 // Every p gives a bound; a few steps of multiplicative weights find a good one.
 #include "Bounds.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -113,24 +115,85 @@ static double heaviestOperation(const SliceCosts &costs) {
   return heaviest;
 }
 
-/// No stage has a larger load: it would not fit in memory.
+/// Whether each node reaches, or is reached by, every other one.
+static std::vector<char> findComparable(const Graph &graph) {
+  const unsigned n = graph.nodes.size();
+  std::vector<unsigned> firstUse(n, n);
+  std::vector<int> lastInput(n, -1);
+  for (const Tensor &tensor : graph.tensors)
+    for (unsigned consumer : tensor.consumers) {
+      unsigned &use = firstUse[tensor.producer];
+      use = std::min(use, consumer);
+      lastInput[consumer] = std::max(lastInput[consumer], int(tensor.producer));
+    }
+  // All before a node reach it when each of them is read by it or by another
+  // one before it; the same backwards.
+  std::vector<char> comparable(n, true);
+  unsigned latest = 0;
+  for (unsigned node = 0; node < n; ++node) {
+    comparable[node] = latest <= node;
+    latest = std::max(latest, firstUse[node]);
+  }
+  int earliest = int(n);
+  for (unsigned node = n; node-- > 0;) {
+    comparable[node] = comparable[node] && earliest >= int(node);
+    earliest = std::min(earliest, lastInput[node]);
+  }
+  return comparable;
+}
+
+namespace {
+/// Neighbours in the order: one comparable node, or all between two of them.
+struct Run {
+  unsigned begin, end;
+  bool comparable;
+};
+} // namespace
+
+static std::vector<Run> findRuns(const Graph &graph) {
+  std::vector<Run> runs;
+  for (auto [node, comparable] : llvm::enumerate(findComparable(graph))) {
+    const unsigned begin = node, end = begin + 1;
+    if (comparable || runs.empty() || runs.back().comparable)
+      runs.push_back({begin, end, bool(comparable)});
+    else
+      runs.back().end = end;
+  }
+  return runs;
+}
+
+/// No stage of any order has a larger load: it would not fit in memory. A stage
+/// with nodes of two runs has all that stands between these.
 static double largestLoad(const SliceCosts &costs) {
+  const std::vector<Run> runs = findRuns(costs.graph);
   double largest = 0;
   for (unsigned kind = 0; kind < costs.kinds.size(); ++kind) {
     const StageKind &of = costs.kinds[kind];
     if (costs.deviceCounts[of.type] < of.width)
       continue;
-    unsigned end = 0;
-    for (unsigned begin = 0; begin < costs.nodeCount; ++begin) {
-      end = std::max(end, begin);
+    auto fits = [&](const Run &first, const Run &last) {
+      const unsigned begin = first.comparable ? first.begin : first.end,
+                     end = last.comparable ? last.end : last.begin;
+      if (begin >= end)
+        return true;
+      // What such a stage reads is known where it begins with a comparable
+      // node; else recomputation may keep nothing: memory as with one
+      // microbatch and without it (the kind before).
+      const unsigned least =
+          of.recompute && !first.comparable ? kind - 1 : kind;
+      return end <= costs.firstUnsupported[of.type][begin] &&
+             costs.memory(least, begin, end, 1) <= costs.memoryLimits[of.type];
+    };
+    size_t last = 0; // behind the stage
+    for (size_t first = 0; first < runs.size(); ++first) {
+      last = std::max(last, first);
       // A slice that fits without its first node may not fit with it, but it is
       // no larger for that.
-      while (end < costs.firstUnsupported[of.type][begin] &&
-             costs.memory(kind, begin, end + 1, 1) <=
-                 costs.memoryLimits[of.type])
-        ++end;
-      if (end > begin)
-        largest = std::max(largest, costs.load(kind, begin, end));
+      while (last < runs.size() && fits(runs[first], runs[last]))
+        ++last;
+      if (last > first)
+        largest = std::max(
+            largest, costs.load(kind, runs[first].begin, runs[last - 1].end));
     }
   }
   return largest;

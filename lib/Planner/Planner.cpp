@@ -8,8 +8,10 @@
 #include "hethub/Planner/Planner.h"
 
 #include "Bounds.h"
+#include "CutSearch.h"
 #include "ExactSearch.h"
 #include "FindPlan.h"
+#include "OrderSearch.h"
 #include "RunSearch.h"
 #include "hethub/Planner/SimulatePlan.h"
 
@@ -218,6 +220,11 @@ static std::string describeBytes(double bytes) {
   return text;
 }
 
+static Error failToFind() {
+  return fail("no plan was found within the limit of the search; a plan that "
+              "fits in the devices' memory may exist");
+}
+
 /// Why no plan exists even with any memory.
 static Error explainNoCut(const SliceCosts &costs) {
   unsigned begin = 0;
@@ -254,10 +261,15 @@ static std::pair<int64_t, unsigned> largestLack(const Plan &plan) {
   return largest;
 }
 
+/// A plan that fits, the first that is found; no stages: there is none, or
+/// `complete` is cleared. Adds its work to `steps`.
+using AnyPlan = function_ref<Slices(const SliceCosts &costs, uint64_t &steps,
+                                    bool &complete)>;
+
 /// Why nothing fits: the plan that needs the least addition to each device's
 /// memory, and what its worst stage lacks.
 static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
-                           const Options &options, const DeviceSets &sets) {
+                           const Options &options, AnyPlan anyPlan) {
   SliceCosts costs(graph, cluster, options);
   const std::vector<double> limits = costs.memoryLimits;
   uint64_t work = 0;
@@ -266,32 +278,42 @@ static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
   auto attempt = [&](double addition) {
     for (unsigned type = 0; type < limits.size(); ++type)
       costs.memoryLimits[type] = limits[type] + addition;
-    Search search(costs, cluster, sets, options.exactStages);
     Plan plan;
-    if (search.run(/*any=*/true)) {
-      plan = makePlan(costs, search.slices());
+    const Slices slices = anyPlan(costs, work, complete);
+    if (!slices.ends.empty()) {
+      plan = makePlan(costs, slices);
       costPlan(graph, cluster, options, plan);
     }
-    complete &= search.complete();
-    work += search.workDone();
     return plan;
   };
   Plan best = attempt(1e18);
   if (best.stages.empty())
-    return explainNoCut(costs);
-  int64_t tooLittle = 0;
-  while (work < options.workLimit) {
-    const int64_t enough = largestLack(best).first;
-    if (enough - tooLittle <= 1)
-      break;
+    return complete ? explainNoCut(costs) : failToFind();
+  int64_t enough = largestLack(best).first, tooLittle = 0;
+  // A search that is not complete may miss a plan that just fits.
+  auto isFound = [&](int64_t addition) {
+    Plan plan = attempt(double(addition));
+    const bool found = !plan.stages.empty();
+    if (found)
+      best = std::move(plan);
+    return found;
+  };
+  while (!complete && work < options.workLimit && !isFound(enough)) {
+    tooLittle = enough;
+    enough *= 2;
+  }
+  while (work < options.workLimit && enough - tooLittle > 1) {
     const int64_t middle = tooLittle + (enough - tooLittle) / 2;
     Plan plan = attempt(double(middle));
-    if (plan.stages.empty())
+    if (plan.stages.empty()) {
       tooLittle = middle;
-    else
-      best = std::move(plan);
+      continue;
+    }
+    best = std::move(plan);
+    const int64_t lack = largestLack(best).first;
+    enough = complete || isFound(lack) ? lack : middle;
   }
-  const auto [lack, worst] = largestLack(best);
+  const unsigned worst = largestLack(best).second;
   const Stage &stage = best.stages[worst];
   return fail("the model must fit in the devices' memory, got: no plan does; "
               "in the best attempt (" +
@@ -301,8 +323,20 @@ static Error explainMemory(const Graph &graph, const cluster::Cluster &cluster,
               cluster.types[stage.deviceType].name + "' needs " +
               describeBytes(double(stage.memoryBytes)) + " of " +
               describeBytes(double(stage.memoryLimit)) + " and lacks " +
-              describeBytes(double(lack)) +
-              (complete && lack - tooLittle <= 1 ? "" : "; less may do"));
+              describeBytes(double(enough)) +
+              (complete && enough - tooLittle <= 1 ? "" : "; less may do"));
+}
+
+/// Stages of a plan at most; 0: as many as there are devices or cuts.
+static unsigned stageLimit(const SliceCosts &costs,
+                           const cluster::Cluster &cluster) {
+  const Options &options = costs.options;
+  const unsigned cuts =
+      std::count(costs.cutAllowed.begin() + 1, costs.cutAllowed.end() - 1, 1);
+  if (options.exactStages == 0 &&
+      options.maxStages < std::min(cluster.deviceCount(), cuts + 1))
+    return options.maxStages;
+  return options.exactStages;
 }
 
 /// Steps to fill the slice table once.
@@ -318,13 +352,15 @@ static double workOfTable(const SliceCosts &costs, unsigned stageLimit) {
          double(costs.choices().size());
 }
 
+/// Step times of plans whose schedule tables decide which is the better one.
+static constexpr double closeEnough = 1.01;
+
 /// The plan whose schedule table is the shortest, among those whose closed form
 /// is about as good as the first one's. `longest`: microbatches x stages of all
 /// tables that may be run.
 static Plan fastestTable(const SliceCosts &costs,
                          const cluster::Cluster &cluster,
                          ArrayRef<Slices> plans, uint64_t longest) {
-  constexpr double closeEnough = 1.01;
   uint64_t simulated = 0;
   std::optional<Plan> best;
   for (const Slices &slices : plans) {
@@ -341,6 +377,56 @@ static Plan fastestTable(const SliceCosts &costs,
       best = std::move(plan);
   }
   return std::move(*best);
+}
+
+/// The plan, or a better one in another order; `used` steps are done.
+static Plan improveOrder(const Graph &graph, const cluster::Cluster &cluster,
+                         const Options &options, Plan plan, bool exact,
+                         uint64_t used) {
+  // Much longer than the given order took is not worth it.
+  constexpr uint64_t least = 2'000'000, longest = 8;
+  const uint64_t left = options.workLimit > used ? options.workLimit - used : 0;
+  const uint64_t limit = std::min(left, std::max(least, longest * used));
+  if (limit == 0 || plan.stepSeconds <= plan.lowerBoundSeconds * (1 + 1e-9))
+    return plan;
+  // What one order may take.
+  Options ofOne = options;
+  ofOne.workLimit = std::min(left, std::max(least, 2 * used));
+  const bool cutsOnly = used > 2 * least;
+  auto planOrder = [&](const SliceCosts &costs, const Slices &known,
+                       uint64_t &steps) -> Slices {
+    if (cutsOnly) {
+      std::optional<Slices> better;
+      if (!known.ends.empty())
+        better = improveCuts(costs, known, steps);
+      return better ? std::move(*better) : Slices();
+    }
+    if (!exact) {
+      bool complete;
+      std::vector<Slices> plans =
+          searchRuns(costs, 1, ofOne.workLimit, complete, steps);
+      return plans.empty() ? Slices() : std::move(plans.front());
+    }
+    DeviceSets sets(costs.deviceCounts, stageLimit(costs, cluster));
+    Search search(costs, cluster, sets, options.exactStages);
+    if (!known.ends.empty())
+      search.consider(known);
+    const bool found = search.run();
+    steps += search.workDone();
+    return found ? search.slices() : Slices();
+  };
+  std::optional<Plan> better =
+      searchOrders(graph, cluster, ofOne, plan, limit, planOrder);
+  if (!better)
+    return plan;
+  if (plan.simulatedSeconds > 0) {
+    better->simulatedSeconds =
+        simulatePlan(graph, cluster, *better).stepSeconds;
+    if (closeEnough * better->stepSeconds > plan.stepSeconds &&
+        better->simulatedSeconds > plan.simulatedSeconds)
+      return plan;
+  }
+  return std::move(*better);
 }
 
 Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
@@ -376,9 +462,7 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   if (devices == 0)
     return fail("a cluster must have at least one device, got: none");
 
-  unsigned limit = options.exactStages;
-  if (limit == 0 && options.maxStages < std::min(devices, cuts + 1))
-    limit = options.maxStages;
+  const unsigned limit = stageLimit(costs, cluster);
   const double fillWork = workOfTable(costs, limit);
   const bool exact = fillWork <= 0.5 * double(options.workLimit);
 
@@ -400,8 +484,10 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
   // Small tables need no plan to begin with.
   std::vector<Slices> found;
   bool complete = true;
+  uint64_t used = 0;
   if (limit == 0 && (!exact || fillWork > 1e6))
-    found = searchRuns(costs, 8, options.workLimit / (exact ? 4 : 1), complete);
+    found = searchRuns(costs, 8, options.workLimit / (exact ? 4 : 1), complete,
+                       used);
   std::vector<std::string> notes;
   double proven = 0;
   if (exact) {
@@ -409,12 +495,24 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
     Search search(costs, cluster, sets, options.exactStages);
     for (const Slices &slices : found)
       search.consider(slices);
-    if (search.run()) {
+    const bool any = search.run();
+    used += search.workDone();
+    if (any) {
       found.assign(1, search.slices());
       proven = search.provenBound();
     } else if (search.complete()) {
-      return thorough ? explainMemory(graph, cluster, options, sets)
-                      : fail("no plan fits in the devices' memory");
+      if (!thorough)
+        return fail("no plan fits in the devices' memory");
+      return explainMemory(graph, cluster, options,
+                           [&](const SliceCosts &roomier, uint64_t &steps,
+                               bool &complete) -> Slices {
+                             Search any(roomier, cluster, sets,
+                                        options.exactStages);
+                             const bool fits = any.run(/*any=*/true);
+                             complete &= any.complete();
+                             steps += any.workDone();
+                             return fits ? any.slices() : Slices();
+                           });
     }
     if (!search.complete())
       notes.push_back("the exact search was cut short: a better plan of this "
@@ -425,11 +523,26 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
     if (!complete)
       notes.push_back("the search was cut short by its limit");
   }
+  // Without time there is one attempt, which says nothing of other limits.
+  if (found.empty() && !exact && thorough && used < options.workLimit)
+    return explainMemory(graph, cluster, options,
+                         [&](const SliceCosts &roomier, uint64_t &steps,
+                             bool &complete) -> Slices {
+                           bool ended;
+                           std::vector<Slices> plans =
+                               searchRuns(roomier, 1, options.workLimit / 16,
+                                          ended, steps);
+                           complete = false; // of all plans
+                           return plans.empty() ? Slices() : plans.front();
+                         });
   if (found.empty())
-    return fail("no plan was found within the limit of the search; a plan that "
-                "fits in the devices' memory may exist");
+    return failToFind();
   Plan plan = fastestTable(costs, cluster, found, thorough ? 300'000 : 0);
   plan.lowerBoundSeconds = std::min(stepBound(costs), plan.stepSeconds);
+  const double lowerBound = plan.lowerBoundSeconds;
+  if (options.anyOrder)
+    plan = improveOrder(graph, cluster, options, std::move(plan), exact, used);
+  plan.lowerBoundSeconds = std::min(lowerBound, plan.stepSeconds);
   plan.orderBoundSeconds =
       std::max(plan.lowerBoundSeconds, std::min(proven, plan.stepSeconds));
   if (!plan.optimalForOrder())

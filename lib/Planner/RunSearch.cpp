@@ -58,6 +58,7 @@ public:
 
   std::vector<Slices> run();
   bool complete() const { return steps < workLimit; }
+  uint64_t workDone() const { return steps; }
 
 private:
   void findSupport();
@@ -411,12 +412,14 @@ std::vector<Slices> RunSearch::run() {
 }
 
 std::vector<Slices> searchRuns(const SliceCosts &costs, unsigned wanted,
-                               uint64_t workLimit, bool &complete) {
+                               uint64_t workLimit, bool &complete,
+                               uint64_t &steps) {
   // Even without time there is one attempt.
   constexpr uint64_t least = 5'000'000;
   RunSearch search(costs, wanted, std::max(workLimit, least));
   std::vector<Slices> plans = search.run();
   complete = search.complete();
+  steps += search.workDone();
   return plans;
 }
 

@@ -13,9 +13,10 @@ namespace hethub::planner {
 /// the devices cover the graph upwards, the plans that cover it; then better
 /// cuts between the stages of the best ones. At most `wanted` plans that fit in
 /// memory, best step time first; empty: none was found. Ends after `workLimit`
-/// steps of about 20 ns, `complete` says whether before.
+/// steps of about 20 ns, `complete` says whether before. Adds them to `steps`.
 std::vector<Slices> searchRuns(const SliceCosts &costs, unsigned wanted,
-                               uint64_t workLimit, bool &complete);
+                               uint64_t workLimit, bool &complete,
+                               uint64_t &steps);
 
 } // namespace hethub::planner
 

@@ -66,4 +66,44 @@ TEST(Infeasible, TheSmallestAdditionOfMemoryIsNamed) {
   EXPECT_GT(training, 100u);
 }
 
+/// Clusters that are too large for the exact search, which a state limit of 1
+/// stands for: what is named is enough, and never less than is needed.
+TEST(Infeasible, LargeClustersNameAnAdditionThatIsEnough) {
+  unsigned infeasible = 0, smallest = 0;
+  const std::regex figure("lacks (\\d+) bytes");
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    Problem problem = randomProblem(4000000 + seed, 6);
+    Random random(seed);
+    problem.options.stateLimit = 1;
+    problem.options.maxStages = 0;
+    problem.options.memoryLimits.clear();
+    for (unsigned type = 0; type < problem.cluster.types.size(); ++type)
+      problem.options.memoryLimits.push_back(1 + random.below(12));
+    llvm::Expected<Plan> plan =
+        findPlan(problem.graph, problem.cluster, problem.options);
+    if (plan)
+      continue;
+    const std::string message = llvm::toString(plan.takeError());
+    std::smatch found;
+    if (!std::regex_search(message, found, figure))
+      continue;
+    ++infeasible;
+    const int64_t named = std::stoll(found[1]),
+                  least = smallestAddition(problem);
+    ASSERT_GE(named, least) << "seed " << seed << ": " << message;
+    smallest += named == least;
+    for (int64_t &limit : problem.options.memoryLimits)
+      limit += named;
+    llvm::Expected<Plan> roomy =
+        findPlan(problem.graph, problem.cluster, problem.options);
+    ASSERT_TRUE(bool(roomy))
+        << "seed " << seed << ": " << message
+        << ", but with it: " << llvm::toString(roomy.takeError());
+  }
+  std::printf("%u infeasible, %u of them with the smallest addition\n",
+              infeasible, smallest);
+  EXPECT_GT(infeasible, 150u);
+  EXPECT_GT(smallest, infeasible * 8 / 10);
+}
+
 } // namespace

@@ -90,6 +90,7 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
   Options &options = problem.options;
   options.microbatches = random.chance(0.2) ? 1 : 1 + random.below(12);
   options.replicas = random.chance(0.7);
+  options.anyOrder = false;
   options.tensorParallel = random.chance(0.2);
   options.recompute = random.chance(0.4);
   options.parameterMemoryFactor = random.chance(0.5) ? 4 : 2.5;
@@ -110,17 +111,38 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
 
 namespace {
 
-bool mayCut(const Graph &graph, unsigned cut) {
+/// Sets of nodes, as bits.
+using Set = uint32_t;
+
+bool has(Set set, unsigned node) { return set >> node & 1; }
+
+/// Whether the set may be all that stands before some cut.
+bool mayCut(const Graph &graph, Set before) {
   for (const Tensor &tensor : graph.tensors)
     for (unsigned consumer : tensor.consumers)
-      if (!tensor.cuttable && tensor.producer < cut && cut <= consumer)
+      if (has(before, consumer)
+              ? !has(before, tensor.producer)
+              : !tensor.cuttable && has(before, tensor.producer))
         return false;
-  for (unsigned a = 0; a < cut; ++a)
-    for (unsigned b = cut; b < graph.nodes.size(); ++b)
-      if (graph.nodes[a].group >= 0 &&
+  for (unsigned a = 0; a < graph.nodes.size(); ++a)
+    for (unsigned b = 0; b < graph.nodes.size(); ++b)
+      if (has(before, a) && !has(before, b) && graph.nodes[a].group >= 0 &&
           graph.nodes[a].group == graph.nodes[b].group)
         return false;
   return true;
+}
+
+/// Ascending: the sets before all cuts, and all nodes. Those of the nodes' own
+/// order are its prefixes.
+std::vector<Set> cutsOf(const Problem &problem) {
+  const unsigned n = problem.graph.nodes.size();
+  const Set all = (Set(1) << n) - 1;
+  std::vector<Set> cuts;
+  for (Set set = 1; set <= all;
+       set = problem.options.anyOrder ? set + 1 : 2 * set + 1)
+    if (mayCut(problem.graph, set))
+      cuts.push_back(set);
+  return cuts;
 }
 
 /// Types, widths and recomputation that a stage may have.
@@ -146,11 +168,11 @@ std::vector<Stage> kindsOf(const Problem &problem) {
   return kinds;
 }
 
-void tryAll(const Problem &problem, llvm::ArrayRef<Stage> kinds, Plan &partial,
-            unsigned begin, std::vector<unsigned> &left,
+void tryAll(const Problem &problem, llvm::ArrayRef<Set> cuts,
+            llvm::ArrayRef<Stage> kinds, Plan &partial, Set placed,
+            std::vector<unsigned> &left,
             llvm::function_ref<bool(const Plan &)> admitted, Best &best) {
-  const unsigned n = problem.graph.nodes.size();
-  if (begin == n) {
+  if (placed == cuts.back()) {
     unsigned stages = partial.stages.size();
     if (problem.options.exactStages && stages != problem.options.exactStages)
       return;
@@ -169,14 +191,15 @@ void tryAll(const Problem &problem, llvm::ArrayRef<Stage> kinds, Plan &partial,
   if (problem.options.maxStages &&
       partial.stages.size() == problem.options.maxStages)
     return;
-  for (unsigned end = begin + 1; end <= n; ++end) {
-    if (end < n && !mayCut(problem.graph, end))
+  for (Set cut : cuts) {
+    if (cut == placed || (placed & ~cut))
       continue;
     for (const Stage &kind : kinds) {
       const unsigned type = kind.deviceType;
       Stage stage = kind;
-      for (unsigned node = begin; node < end; ++node)
-        stage.nodes.push_back(node);
+      for (unsigned node = 0; node < problem.graph.nodes.size(); ++node)
+        if (has(cut & ~placed, node))
+          stage.nodes.push_back(node);
       const unsigned most =
           problem.options.replicas
               ? std::min(left[type], problem.options.microbatches)
@@ -186,7 +209,7 @@ void tryAll(const Problem &problem, llvm::ArrayRef<Stage> kinds, Plan &partial,
            ++stage.replicas) {
         left[type] -= stage.devices();
         partial.stages.push_back(stage);
-        tryAll(problem, kinds, partial, end, left, admitted, best);
+        tryAll(problem, cuts, kinds, partial, cut, left, admitted, best);
         partial.stages.pop_back();
         left[type] += stage.devices();
       }
@@ -203,7 +226,8 @@ Best bruteForce(const Problem &problem,
   std::vector<unsigned> left;
   for (const cluster::DeviceType &type : problem.cluster.types)
     left.push_back(type.count);
-  tryAll(problem, kindsOf(problem), plan, 0, left, admitted, best);
+  tryAll(problem, cutsOf(problem), kindsOf(problem), plan, 0, left, admitted,
+         best);
   return best;
 }
 

@@ -33,7 +33,7 @@ private:
 /// A DAG of up to `maxNodes` nodes on up to three device types. All features of
 /// the graph occur: skips, many consumers, cheap clones, groups, values that
 /// may not cross, shared parameters, types that cannot run a node, memory
-/// limits.
+/// limits. Plans are those of the nodes' own order (`anyOrder` is false).
 Problem randomProblem(unsigned seed, unsigned maxNodes);
 
 struct Best {
@@ -41,8 +41,8 @@ struct Best {
   Plan plan;
 };
 
-/// The best of all contiguous plans that fit and are `admitted`; a step of
-/// infinity where there is none.
+/// The best of all plans of the problem's orders that fit and are `admitted`; a
+/// step of infinity where there is none.
 Best bruteForce(
     const Problem &problem, llvm::function_ref<bool(const Plan &)> admitted =
                                 [](const Plan &) { return true; });

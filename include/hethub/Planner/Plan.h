@@ -27,6 +27,9 @@ struct Options {
                                ///< plans do not run yet.
   bool recompute = false; ///< Training: stages may keep their inputs alone and
                           ///< compute the forward pass again.
+  /// Stages may be slices of other topological orders than the graph's, where
+  /// that is faster.
+  bool anyOrder = true;
   std::vector<int64_t> memoryLimits; ///< Bytes per device type; empty or 0: the
                                      ///< cluster's figure (0 there: no limit).
   /// Training memory of one byte of parameters: the weight, its gradient and

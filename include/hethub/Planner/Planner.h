@@ -7,7 +7,8 @@
 
 namespace hethub::planner {
 
-/// The best plan among all that cut the nodes' order into contiguous stages,
+/// The best plan among all that cut the nodes' order into contiguous stages (or
+/// a better one of another order, see `Options::anyOrder`),
 /// each on one device of any type of which there is one left, with every stage
 /// within its device's memory. Errors: a malformed graph; no plan fits (names
 /// the stage, the device type and the bytes that the best attempt lacks); fewer

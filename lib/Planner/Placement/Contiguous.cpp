@@ -7,7 +7,7 @@
 // two disagree does a second pass keep them apart.
 #include "Contiguous.h"
 #include "LeafChains.h"
-#include "TopologicalOrders.h"
+#include "../TopologicalOrders.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

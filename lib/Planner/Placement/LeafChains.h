@@ -2,7 +2,7 @@
 #ifndef HETHUB_LIB_PLANNER_PLACEMENT_LEAFCHAINS_H
 #define HETHUB_LIB_PLANNER_PLACEMENT_LEAFCHAINS_H
 
-#include "Units.h"
+#include "../Units.h"
 
 namespace hethub::planner {
 

@@ -2,7 +2,7 @@
 #ifndef HETHUB_LIB_PLANNER_PLACEMENT_MULTIPLIERS_H
 #define HETHUB_LIB_PLANNER_PLACEMENT_MULTIPLIERS_H
 
-#include "Units.h"
+#include "../Units.h"
 
 namespace hethub::planner {
 

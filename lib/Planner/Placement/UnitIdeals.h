@@ -4,7 +4,7 @@
 #define HETHUB_LIB_PLANNER_PLACEMENT_UNITIDEALS_H
 
 #include "../Ideals.h"
-#include "Units.h"
+#include "../Units.h"
 
 namespace hethub::planner {
 

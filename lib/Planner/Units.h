@@ -1,7 +1,7 @@
 // What the searches place: units, groups of nodes that share a device in some
 // best placement, with the order between them and the tensors that join them.
-#ifndef HETHUB_LIB_PLANNER_PLACEMENT_UNITS_H
-#define HETHUB_LIB_PLANNER_PLACEMENT_UNITS_H
+#ifndef HETHUB_LIB_PLANNER_UNITS_H
+#define HETHUB_LIB_PLANNER_UNITS_H
 
 #include "hethub/Planner/Placement.h"
 
