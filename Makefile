@@ -5,12 +5,13 @@
 # make bench   ratios of speed, all from one run
 # make bench-hetero  share of what unlike devices could give, beside a peer
 # make soak    training under faults at 50 moments, and many thousands of steps without growth
+# make sanitize  the runtime's tests under sanitizers: address, thread
 # make docs    generated pages of operations and passes
 # make lint    formatting and static checks
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 
-.PHONY: setup demo demo-train test test-all bench bench-hetero soak docs lint
+.PHONY: setup demo demo-train test test-all bench bench-hetero soak sanitize docs lint
 
 setup:
 	@utils/setup/setup.sh $(JOBS)
@@ -35,6 +36,9 @@ bench-hetero: setup
 
 soak: setup
 	@$(PYTHON) -m pytest -q --durations=5 test/Runtime/test_training_faults.py
+
+sanitize: setup
+	@utils/sanitize.sh $(JOBS)
 
 docs: setup
 	@utils/docs.sh

@@ -24,6 +24,8 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::write(std::string_view data) {
+  if (data.empty())
+    return; // a tensor without elements has no address either
   if (std::fwrite(data.data(), 1, data.size(), file_) != data.size())
     fail("cannot write ", path_, ": ", std::strerror(errno));
   written_ += data.size();
