@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import statistics
@@ -16,6 +17,7 @@ import numpy as np
 from hethub import Search, TrainingStep
 from hethub.launcher import command_of
 from hethub.output import OutputFolder
+from hethub.probe import runtime_figures
 from hethub.ranks import Ranks
 
 from ..quota import Quota
@@ -24,6 +26,12 @@ from .devices import Cell, Device, Seconds, stage_seconds
 
 WARM_UP = 1  # steps of a run that are not counted
 TIMEOUT_SECONDS = 600.0
+
+
+@functools.cache
+def messages_and_overhead() -> dict[str, float]:
+    """The runtime's own figures, which are the same on all devices of the machine: measured once."""
+    return runtime_figures()
 
 
 @dataclass
@@ -73,7 +81,9 @@ class Lab:
 
     def profile(self, file: Path) -> None:
         """Of forward and backward passes: a device that is emulated lasts as long as they say."""
-        hethub.profile(self.model, file, training=TrainingStep(loss="cross-entropy", loss_output=OUTPUT))
+        step = TrainingStep(loss="cross-entropy", loss_output=OUTPUT)
+        content = hethub.profile(self.model, file, training=step)
+        file.write_text(json.dumps(content | {"runtime": messages_and_overhead()}))
 
     def cluster(self, name: str, types: Sequence[str], count: int = 1) -> Path:
         """A cluster file of `count` devices of each of `types`."""

@@ -47,13 +47,13 @@ def demo_train(folder: Path) -> None:
     with Step("exporting a character model to ONNX") as step:
         character_model.export(len(text.alphabet), BATCH, model)
         step.done = f"wrote {model}: {len(text.alphabet)} characters, {len(text.numbers)} of them to learn from"
-    with Step("measuring each operation of the model on this machine") as step:
-        found = profile(model, folder / "profile.json")
+    loss = TrainingStep(loss="cross-entropy", loss_output=character_model.OUTPUT)
+    with Step("measuring each operation of the model, forward and backward, on this machine") as step:
+        found = profile(model, folder / "profile.json", training=loss)
         step.done = f"measured {len(found['ops'])} distinct operations"
     cluster = write_cluster(folder / "cluster.yaml", list(SLOWDOWNS))
     out = folder / "out"
     with Step("planning, differentiating and compiling for three emulated device types") as step:
-        loss = TrainingStep(loss="cross-entropy", loss_output=character_model.OUTPUT)
         compile(model, out, cluster=cluster, microbatches=MICROBATCHES, emit=("program",), training=loss)
         step.done = f"wrote {out}"
     plan = OutputFolder.read(out).plan
