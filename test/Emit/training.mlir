@@ -11,8 +11,12 @@
 // CHECK:      static rt::Tensors backward(
 // CHECK-NEXT:   auto [[GRADIENT:grad.*]] = at::mul(w.own, w.tied);
 // CHECK-NEXT:   return {[[GRADIENT]], w.own};
-// CHECK:      static rt::Tensors weight(
-// CHECK:        at::mul({{.*}}, w.tied);
+// Gradients that several ranks sum are given away where they are computed.
+// CHECK:      static rt::Tensors weight({{.*}}, const rt::Early &early) {
+// CHECK:        early(0, std::move(grad));
+// CHECK-NEXT:   auto grad_2 = at::mul({{.*}}, w.tied);
+// CHECK-NEXT:   early(1, std::move(grad_2));
+// CHECK-NEXT:   return {at::Tensor(), at::Tensor()};
 
 // CHECK:          {.name = "{{.*}}", .dtype = at::kFloat, .shape = {}, .channel = -1, .index = 0, .isLoss = true},
 // CHECK:          {.name = "{{.*}}", .dtype = at::kFloat, .shape = {4}, .saved = 0},

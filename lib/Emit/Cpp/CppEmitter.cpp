@@ -43,6 +43,7 @@ private:
   LogicalResult function(hh::ProgramOp program, StringRef name,
                          raw_ostream &out);
   void release(Operation &op, StringRef indent, raw_ostream &out);
+  void findEarly(hh::ProgramOp program, ArrayRef<Value> outputs);
 
   /// How an expression refers to a value; members of the weights struct are
   /// qualified outside of it.
@@ -68,6 +69,9 @@ private:
   std::string prefix;
   /// Values that a function returns or sends: alive to its end.
   llvm::DenseSet<Value> results;
+  /// Gradients that several ranks sum, and their positions among the outputs:
+  /// given away where they are computed.
+  DenseMap<Value, unsigned> early;
 };
 
 } // namespace
@@ -291,10 +295,37 @@ LogicalResult Emitter::statements(Block &block, StringRef indent,
             });
     if (failed(written))
       return failure();
+    for (Value result : op.getResults())
+      if (auto found = early.find(result); found != early.end())
+        out << indent << "early(" << found->second << ", "
+            << (result.hasOneUse() ? "std::move(" + names[result] + ")"
+                                   : names[result])
+            << ");\n";
     if (!inWeights)
       release(op, indent, out);
   }
   return success();
+}
+
+/// Gradients of a stage whose parameters are on several ranks, unless a value
+/// is two outputs at once.
+void Emitter::findEarly(hh::ProgramOp program, ArrayRef<Value> outputs) {
+  early.clear();
+  bool isShared = tables.stages(tables.stage()).replicas() > 1;
+  for (const Parameter &parameter : tables.parameters())
+    isShared |= parameter.gradient_stages_size() > 1;
+  if (!isShared)
+    return;
+  Operation *terminator = program.getBody().front().getTerminator();
+  unsigned sent = outputs.size() - terminator->getNumOperands();
+  for (auto [position, value] : llvm::enumerate(outputs)) {
+    if (position < sent || llvm::count(outputs, value) > 1 ||
+        members.contains(value))
+      continue;
+    if (program.getResultAttr(position - sent, hh::gradientAttrName) &&
+        value.getDefiningOp() && aten::CallView(value.getDefiningOp()))
+      early[value] = position;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -395,12 +426,14 @@ LogicalResult Emitter::function(hh::ProgramOp program, StringRef name,
   }
   llvm::append_range(outputs, block.getTerminator()->getOperands());
   results.insert(outputs.begin(), outputs.end());
+  findEarly(program, outputs);
 
   // Each function has names of its own beside those of the members.
   Identifiers outer = identifiers;
   out << "static rt::Tensors " << name
       << "([[maybe_unused]] const Weights &w, "
-         "[[maybe_unused]] rt::Tensors inputs) {\n";
+         "[[maybe_unused]] rt::Tensors inputs"
+      << (early.empty() ? "" : ", const rt::Early &early") << ") {\n";
   for (auto [position, input] : llvm::enumerate(inputs))
     out << "  auto " << define(input) << " = std::move(inputs[" << position
         << "]);\n";
@@ -411,7 +444,9 @@ LogicalResult Emitter::function(hh::ProgramOp program, StringRef name,
     return failure();
   prefix.clear();
   out << "  return {";
-  llvm::interleaveComma(outputs, out, [&](Value value) { out << use(value); });
+  llvm::interleaveComma(outputs, out, [&](Value value) {
+    out << (early.contains(value) ? "at::Tensor()" : use(value));
+  });
   out << "};\n}\n\n";
   identifiers = outer;
   return success();

@@ -114,6 +114,7 @@ static const StringSet<> &reserved() {
                                     "w",
                                     "file",
                                     "inputs",
+                                    "early",
                                     "forward",
                                     "Weights",
                                     "spec",

@@ -158,21 +158,60 @@ struct Functions {
 /// stage's functions.
 using Load = std::function<Functions(WeightsFile &weights)>;
 
+/// A function of an emitted program, or none. One that takes an Early gives
+/// gradients of parameters to it.
+template <typename W>
+struct Emitted {
+  Tensors (*plain)(const W &, Tensors) = nullptr;
+  Tensors (*early)(const W &, Tensors, const Early &) = nullptr;
+
+  Emitted() = default;
+  Emitted(Tensors (*function)(const W &, Tensors)) : plain(function) {}
+  Emitted(Tensors (*function)(const W &, Tensors, const Early &))
+      : early(function) {}
+
+  /// With all outputs among the results.
+  Tensors run(const W &weights, Tensors inputs) const {
+    if (plain)
+      return plain(weights, std::move(inputs));
+    Tensors given;
+    Tensors outputs =
+        early(weights, std::move(inputs), [&](size_t output, at::Tensor value) {
+          if (given.size() <= output)
+            given.resize(output + 1);
+          given[output] = std::move(value);
+        });
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i].defined())
+        outputs[i] = std::move(given[i]);
+    return outputs;
+  }
+};
+
 /// The usual Load: `W` is a struct with a constructor W(WeightsFile &).
 template <typename W>
-Load bind(Tensors (*forward)(const W &, Tensors),
-          Tensors (*backward)(const W &, Tensors) = nullptr,
-          Tensors (*weight)(const W &, Tensors) = nullptr) {
+Load bind(Emitted<W> forward, Emitted<W> backward = {},
+          Emitted<W> weight = {}) {
   return [=](WeightsFile &file) -> Functions {
     auto weights = std::make_shared<const W>(file);
-    auto of = [weights](Tensors (*function)(const W &, Tensors)) -> Forward {
-      if (!function)
+    auto of = [weights](Emitted<W> function) -> Forward {
+      if (!function.plain && !function.early)
         return {};
       return [function, weights](Tensors inputs) {
-        return function(*weights, std::move(inputs));
+        return function.run(*weights, std::move(inputs));
       };
     };
-    return {of(forward), of(backward), of(weight)};
+    Functions functions{of(forward), of(backward), of(weight)};
+    auto earlyOf = [weights](Emitted<W> function) {
+      return [function, weights](Tensors inputs, const Early &early) {
+        return function.early(*weights, std::move(inputs), early);
+      };
+    };
+    if (backward.early)
+      functions.earlyBackward = earlyOf(backward);
+    if (weight.early)
+      functions.earlyWeight = earlyOf(weight);
+    return functions;
   };
 }
 
