@@ -1,5 +1,6 @@
 // Plans of any order against all of them: every chain of sets that hold what
 // their nodes read, on small random graphs.
+#include "Chains.h"
 #include "RandomGraphs.h"
 
 #include <cmath>
@@ -110,6 +111,61 @@ void compareAll(unsigned seeds, uint64_t stateLimit, double mostExcess) {
   EXPECT_GT(better, planned / 10);
   EXPECT_GT(after, before);
   EXPECT_LT(excessAfter / planned, mostExcess);
+}
+
+/// Two towers whose nodes stand in turns, on two devices: the given order has
+/// to cut both, and pays for two values; tower behind tower sends one.
+TEST(OrderSearch, TowersAreTakenApart) {
+  Problem problem;
+  problem.cluster.types = {device("a", 2)};
+  setLinks(problem.cluster, /*bandwidth=*/0.25, /*latency=*/0); // 1 within
+  const unsigned layers = 4;
+  for (unsigned node = 0; node < 2 * layers; ++node) {
+    Node operation;
+    operation.name = "node" + std::to_string(node);
+    operation.forwardSeconds = {1};
+    problem.graph.nodes.push_back(operation);
+    if (node + 2 < 2 * layers)
+      problem.graph.tensors.push_back(
+          {"value" + std::to_string(node), node, {node + 2}, 1, true});
+  }
+  problem.options.microbatches = 10;
+  problem.options.replicas = false;
+  problem.options.anyOrder = false;
+  // 8 of work, 9 x 4 on the busier device, two values of a second.
+  EXPECT_NEAR(planOf(problem)->stepSeconds, 8 + 2 + 36, 1e-9);
+  problem.options.anyOrder = true;
+  std::optional<Plan> plan = planOf(problem);
+  EXPECT_NEAR(plan->stepSeconds, 8 + 36, 1e-9);
+  EXPECT_NEAR(plan->simulatedSeconds, 40, 1e-9);
+  EXPECT_TRUE(plan->messages.empty());
+  EXPECT_LE(plan->lowerBoundSeconds, plan->stepSeconds);
+  // Without work that is left the given order stays.
+  problem.options.workLimit = 1;
+  if (std::optional<Plan> early = planOf(problem))
+    EXPECT_GE(early->stepSeconds, plan->stepSeconds);
+}
+
+/// A chain has one order: the plan is the same bit for bit.
+TEST(OrderSearch, ChainsStayAsTheyAre) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Problem problem = randomProblem(6000000 + seed, 8);
+    problem.graph.tensors.clear();
+    for (unsigned node = 0; node + 1 < problem.graph.nodes.size(); ++node)
+      problem.graph.tensors.push_back(
+          {"value" + std::to_string(node), node, {node + 1}, 1, true});
+    std::optional<Plan> given = planOf(problem);
+    problem.options.anyOrder = true;
+    std::optional<Plan> plan = planOf(problem);
+    ASSERT_EQ(bool(given), bool(plan)) << "seed " << seed;
+    if (!given)
+      continue;
+    ASSERT_EQ(given->stepSeconds, plan->stepSeconds) << "seed " << seed;
+    ASSERT_EQ(given->lowerBoundSeconds, plan->lowerBoundSeconds);
+    ASSERT_EQ(given->stages.size(), plan->stages.size());
+    for (unsigned stage = 0; stage < plan->stages.size(); ++stage)
+      ASSERT_EQ(given->stages[stage].nodes, plan->stages[stage].nodes);
+  }
 }
 
 TEST(OrderSearch, SmallGraphsAgainstAllOrders) {
