@@ -8,9 +8,12 @@ from typing import Any
 
 import hethub
 import numpy as np
+import onnx
 import oracle
 import pytest
 import small_models
+import torch
+from hethub.npz import save_npz
 from onnx import TensorProto, helper, numpy_helper
 
 LAYERS = 4
@@ -82,3 +85,22 @@ def test_such_a_plan_trains(tmp_path: Path, towers: Path, cluster: Path) -> None
     assert {"a", "b"} == {node.split("_")[1] for stage in stages_of(plan) for node in stage}
     assert all(len({node.split("_")[1] for node in stage}) == 1 for stage in stages_of(plan))
     assert len(plan["messages"]) == 1
+
+    random = np.random.default_rng(5)
+    samples = 3 * plan["microbatches"] * WIDTH
+    x, labels = (random.standard_normal((samples, WIDTH)).astype(np.float32) for _ in range(2))
+    save_npz(tmp_path / "data.npz", {"x": x, "labels": labels})
+    settings = hethub.Settings(in_order=True, optimizer="sgd", learning_rate=0.1)
+    trained = hethub.train(out, tmp_path / "data.npz", steps=3, settings=settings)
+    initial = onnx.load(towers).graph.initializer
+    weights = {each.name: torch.tensor(numpy_helper.to_array(each), requires_grad=True) for each in initial}
+    update = torch.optim.SGD(weights.values(), lr=0.1)
+    for step, (batch, wanted) in enumerate(zip(np.split(x, 3), np.split(labels, 3), strict=True)):
+        a = b = torch.from_numpy(batch)
+        for k in range(LAYERS):
+            a, b = a @ weights[f"w_a_{k}"], b @ weights[f"w_b_{k}"]
+        loss = torch.nn.functional.mse_loss(a + b, torch.from_numpy(wanted))
+        update.zero_grad()
+        loss.backward()
+        update.step()
+        assert trained.steps[step]["loss"] == pytest.approx(loss.item(), rel=1e-5)
