@@ -12,6 +12,7 @@ export ASAN_OPTIONS=detect_container_overflow=0
 export UBSAN_OPTIONS=print_stacktrace=1
 # What LibTorch synchronises with its own atomics is invisible.
 export TSAN_OPTIONS=ignore_noninstrumented_modules=1:history_size=4
+export HETHUB_TEST_PATIENCE=2
 [ $# -gt 0 ] || set -- address thread
 for name in "$@"; do
   folder=build-sanitize-$name

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <sys/socket.h>
 #include <thread>
@@ -55,6 +56,13 @@ protected:
         stage.set_emulated_slowdown(4); // four ranks keep one core busy
         stage.set_profiled_forward_s(seconds / 4);
       }
+  }
+  /// Until all ranks have found each other; under sanitizers that takes longer
+  /// (utils/sanitize.sh).
+  static void letThemCompute() {
+    const char *patience = std::getenv("HETHUB_TEST_PATIENCE");
+    std::this_thread::sleep_for(
+        std::chrono::seconds(5 * (patience ? std::atoi(patience) : 1)));
   }
   /// All ranks but `except` end with code 1 and one line that contains `part`.
   void expectAllStop(size_t except, const std::string &part) {
@@ -121,7 +129,7 @@ TEST_F(Process, AChangedProgramFileStopsAllRanks) {
 TEST_F(Process, AKilledRankStopsTheOthers) {
   makeSlow(5);
   startAll({"--timeout", "30"});
-  std::this_thread::sleep_for(std::chrono::seconds(5));
+  letThemCompute();
   processes.signal(1, SIGKILL);
   auto begin = std::chrono::steady_clock::now();
   expectAllStop(1, "rank 1 (stage 1 on type1) failed: its connection is lost");
@@ -134,7 +142,7 @@ TEST_F(Process, AKilledRankStopsTheOthers) {
 TEST_F(Process, AStoppedRankStopsTheOthers) {
   makeSlow(3);
   startAll({"--timeout", "10"});
-  std::this_thread::sleep_for(std::chrono::seconds(5));
+  letThemCompute();
   processes.signal(2, SIGSTOP);
   auto begin = std::chrono::steady_clock::now();
   expectAllStop(2, "rank 2 (stage 1 on type1) failed: it stopped answering");
@@ -147,7 +155,7 @@ TEST_F(Process, AStoppedRankStopsTheOthers) {
 TEST_F(Process, AKilledStoreHostStopsTheOthers) {
   makeSlow(5);
   startAll({"--timeout", "30"});
-  std::this_thread::sleep_for(std::chrono::seconds(5));
+  letThemCompute();
   processes.signal(0, SIGKILL);
   expectAllStop(0, "rank 0 (stage 0 on type0) failed: ");
 }
@@ -155,7 +163,7 @@ TEST_F(Process, AKilledStoreHostStopsTheOthers) {
 TEST_F(Process, AStoppedStoreHostStopsTheOthers) {
   makeSlow(3);
   startAll({"--timeout", "10"});
-  std::this_thread::sleep_for(std::chrono::seconds(5));
+  letThemCompute();
   processes.signal(0, SIGSTOP);
   expectAllStop(0, "rank 0 (stage 0 on type0) failed: it stopped answering");
 }
