@@ -128,7 +128,8 @@ struct StageSpec {
       0; ///< size of axis 0 of the batched inputs; 0: samples are not counted
   // Training programs; the rows are a whole step.
   bool training = false;
-  FunctionSpec backward{}, weight{}; ///< without outputs where a stage lacks one
+  FunctionSpec backward{},
+      weight{}; ///< without outputs where a stage lacks one
   std::vector<TrainedSpec> trained{};
 };
 
