@@ -120,3 +120,20 @@ def test_a_time_limit_of_0_says_when_nothing_was_found(tmp_path: Path, layers: P
     assert result.returncode == 1
     assert result.stderr.count("error:") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_large_cluster_names_the_memory_that_is_missing(tmp_path: Path) -> None:
+    """A layer and its optimizer state need more than a device has: with the addition that is named there is a plan."""
+    model = small_models.layers_model(tmp_path / "model.onnx", width=64)
+    options = ["--microbatches=512", "--train"]
+    few = 20_000
+    result = compile_plan(model, write_cluster(tmp_path, 2, count=400, memory=f"{few} B"), tmp_path / "out", *options)
+    assert result.returncode == 1
+    lacks = int(result.stderr.partition(" and lacks ")[2].partition(" bytes")[0])
+    assert lacks >= 4 * 64 * 64 * 4 - few
+    assert not (tmp_path / "out").exists()
+    enough = write_cluster(tmp_path, 2, count=400, memory=f"{few + lacks} B")
+    plan = plan_of(model, enough, tmp_path / "out", *options)
+    assert all(stage["memory_bytes"] <= few + lacks for stage in plan["stages"])
+    less = write_cluster(tmp_path, 2, count=400, memory=f"{few + lacks - 1} B")
+    assert "lacks 1 bytes" in compile_plan(model, less, tmp_path / "less", *options).stderr
