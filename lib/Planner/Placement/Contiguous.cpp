@@ -6,8 +6,8 @@
 // that is a relaxation, with it a restriction of the problem. Only where the
 // two disagree does a second pass keep them apart.
 #include "Contiguous.h"
-#include "LeafChains.h"
 #include "../TopologicalOrders.h"
+#include "LeafChains.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

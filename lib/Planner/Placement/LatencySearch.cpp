@@ -1,7 +1,7 @@
 // Good placements for one sample: a dynamic program over the slices of orders
 // for a start, then annealing on the exact finish.
-#include "Latency.h"
 #include "../TopologicalOrders.h"
+#include "Latency.h"
 
 #include <algorithm>
 #include <cmath>
