@@ -37,6 +37,7 @@ void Executor::run(const Feed &feed, const Sink &sink,
     Tensors outputs =
         compute.run(step.action, forward_, std::move(inputs),
                     first + step.microbatch, stats.repeatBusyS[repeatOf(step)]);
+    checkOutputs(spec_, portsOf(spec_, step.action), outputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const PortSpec &port = spec_.outputs[i];
       if (port.channel >= 0)

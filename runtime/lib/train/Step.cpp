@@ -54,7 +54,14 @@ Forward TrainingStep::functionOf(Action action) {
 
 void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
                            const Feed &feed, Losses &losses, double &busyS) {
-  Forward function = functionOf(row.action);
+  // Adding up gradients is the device's work like the rest: an emulated one
+  // sleeps behind it.
+  Forward function = [&, called = functionOf(row.action)](Tensors inputs) {
+    Tensors outputs = called(std::move(inputs));
+    checkOutputs(spec_, portsOf(spec_, row.action), outputs);
+    gradients_.take(row.action, outputs);
+    return outputs;
+  };
   Tensors inputs = inputsOf(row, feed), outputs;
   int64_t microbatch = step * spec_.microbatches + row.microbatch;
   if (functions_.isRandom) {
@@ -86,7 +93,6 @@ void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
     else if (ports[i].isLoss)
       losses[row.microbatch] = std::move(outputs[i]);
   }
-  gradients_.take(row.action, outputs);
 }
 
 void TrainingStep::run(int64_t step, uint64_t seed, const Feed &feed,
