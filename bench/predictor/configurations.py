@@ -42,9 +42,13 @@ class Prepared:
     inputs: Path
     prediction: dict[str, Any]
     samples: int  # of a step
-    predicted: float  # seconds
+    predictions: list[float] = field(default_factory=list)  # seconds of a step, one a profile
     steps: list[float] = field(default_factory=list)  # medians of runs, seconds
     memory: list[int] = field(default_factory=list)  # peak of each rank, bytes
+
+    @property
+    def predicted(self) -> float:
+        return statistics.median(self.predictions)
 
     @property
     def measured(self) -> float:
@@ -127,7 +131,25 @@ class Workshop:
         inputs = self.scratch / f"{name}.npz"
         np.savez(inputs, **inputs_of(model, samples))
         prediction = hethub.predict(folder, microbatches=variant.microbatches)
-        return Prepared(variant, folder, inputs, prediction, samples, prediction["step_seconds"])
+        return Prepared(variant, folder, inputs, prediction, samples, [prediction["step_seconds"]])
+
+    def predict_again(self, prepared: Prepared, turn: int) -> None:
+        """Adds the prediction from a profile that is taken now, for the same cut: a shared machine is faster in one
+        minute than in the next."""
+        variant = prepared.variant
+        model = models.Model(variant.spec)
+        size = variant.size or own_size(model)
+        cluster = self.scratch / f"{prepared.folder.name}-{turn}.yaml"
+        profile = self.profile(model, size, variant.stages, f"-{turn}").name
+        cluster.write_text(f"devices:\n  - {{name: cpu, kind: cpu, count: {variant.stages}, profile: {profile}}}\n")
+        found = hethub.predict(
+            model.path,
+            cluster=cluster,
+            dims=batch_dims(model, inputs_of(model, size)),
+            plan_file=prepared.folder / "plan.json",
+            microbatches=variant.microbatches,
+        )
+        prepared.predictions.append(found["step_seconds"])
 
 
 def run_once(prepared: Prepared, seconds: float, wrap: Mapping[str, Sequence[str]] | None = None) -> None:

@@ -62,11 +62,13 @@ def measure(scratch: Path, options: argparse.Namespace) -> Iterator[Row]:
     print("runtime: " + ", ".join(f"{name} {value:.3g}" for name, value in figures.items()), flush=True)
     workshop = Workshop(scratch, figures)
     prepared = []
-    # Model by model, so that profile and runs are not an hour apart; its configurations in turns.
+    # Model by model, so that profile and runs are not an hour apart; profiles and runs of its configurations in turns.
     for _, group in itertools.groupby(variants(options.models), lambda variant: variant.spec):
         members = [workshop.prepare(variant) for variant in group]
-        for _ in range(options.rounds):
+        for turn in range(options.rounds):
             for each in members:
+                if turn > 0:
+                    workshop.predict_again(each, turn)
                 run_once(each, RUN_SECONDS)
         for each in members:
             print(accuracy.line(each), flush=True)
