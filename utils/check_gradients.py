@@ -310,7 +310,7 @@ def rules() -> set[str]:
     for path in [*ROOT.glob("lib/Differentiate/Rules/*.cpp"), ROOT / "lib/Differentiate/Rules.cpp"]:
         text = path.read_text()
         found |= set(re.findall(r'table\["([\w:.]+)"\]', text))
-        for names in re.findall(r"for \(const char \*name :\s*\{(.*?)\}\)", text, re.S):
+        for names in re.findall(r"addNullRules\(table,\s*\{(.*?)\}\)", text, re.S):
             found |= {f"aten::{name}" for name in re.findall(r'"([\w.]+)"', names)}
     return found
 

@@ -16,7 +16,7 @@ import hethub
 import numpy as np
 from hethub import TrainingStep
 from hethub.launcher import command_of
-from hethub.output import OutputFolder
+from hethub.output import OutputFolder, rank_files
 from hethub.probe import runtime_figures
 from hethub.ranks import Ranks
 
@@ -149,8 +149,7 @@ class Lab:
         ]
         with Ranks(ranks, commands, None, quiet=True) as processes:
             processes.wait(TIMEOUT_SECONDS)
-        ends = [f".rank{rank.rank}" for rank in ranks] if len(ranks) > 1 else [""]
-        reports: list[dict[str, Any]] = [json.loads((files / f"stats{end}").read_text()) for end in ends]
+        reports: list[dict[str, Any]] = [json.loads(file.read_text()) for file in rank_files(files / "stats", ranks)]
         program.overruns += sum(report["overruns"] for report in reports)
         return len(arrays[INPUT]) / step_seconds(reports[-1]["repeat_end_s"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,11 @@ def own_size(model: models.Model) -> int:
     return next(array.shape[0] for array in models.example(model).values() if array.ndim > 0)
 
 
+def equal(variant: Variant, label: str = "") -> list[str]:
+    """As many equal devices as there are stages."""
+    return [f"{{name: cpu, kind: cpu, count: {variant.stages}, profile: PROFILE{label}}}"]
+
+
 class Workshop:
     """Profiles, compiles and runs; profiles are taken once for each model, size of a microbatch and number of ranks."""
 
@@ -98,6 +103,17 @@ class Workshop:
             self.profiles[key] = file
         return self.profiles[key]
 
+    def cluster(
+        self, name: str, profile: Callable[[str], Path], devices: Sequence[str], links: Sequence[str] = ()
+    ) -> Path:
+        """A cluster file of these lines, in which `profile` tells what PROFILE-LABEL stands for."""
+        lines = [re.sub(r"PROFILE(-\w+)?", lambda m: profile(m[1] or "").name, text) for text in devices]
+        text = "devices:\n" + "".join(f"  - {line}\n" for line in lines)
+        text += "links:\n" + "".join(f"  - {line}\n" for line in links) if links else ""
+        file = self.scratch / f"{name}.yaml"
+        file.write_text(text)
+        return file
+
     def prepare(
         self, variant: Variant, devices: Sequence[str] = (), links: Sequence[str] = (), note: str = ""
     ) -> Prepared:
@@ -109,15 +125,9 @@ class Workshop:
         name = f"{variant.spec}-{size}-{variant.microbatches}-{variant.stages}{note}"
         # Devices of one's own are quotas or emulated ones, which leave cores idle.
         ranks = 1 if devices else variant.stages
-        lines = list(devices) or [f"{{name: cpu, kind: cpu, count: {variant.stages}, profile: PROFILE}}"]
-        lines = [
-            re.sub(r"PROFILE(-\w+)?", lambda m: self.profile(model, size, ranks, m[1] or "").name, text)
-            for text in lines
-        ]
-        text = "devices:\n" + "".join(f"  - {line}\n" for line in lines)
-        text += "links:\n" + "".join(f"  - {line}\n" for line in links) if links else ""
-        cluster = self.scratch / f"{name}.yaml"
-        cluster.write_text(text)
+        cluster = self.cluster(
+            name, lambda label: self.profile(model, size, ranks, label), devices or equal(variant), links
+        )
         folder = hethub.compile(
             model.path,
             self.scratch / name,
@@ -139,9 +149,10 @@ class Workshop:
         variant = prepared.variant
         model = models.Model(variant.spec)
         size = variant.size or own_size(model)
-        cluster = self.scratch / f"{prepared.folder.name}-{turn}.yaml"
-        profile = self.profile(model, size, variant.stages, f"-{turn}").name
-        cluster.write_text(f"devices:\n  - {{name: cpu, kind: cpu, count: {variant.stages}, profile: {profile}}}\n")
+        name = f"{prepared.folder.name}-{turn}"
+        cluster = self.cluster(
+            name, lambda label: self.profile(model, size, variant.stages, label), equal(variant, f"-{turn}")
+        )
         found = hethub.predict(
             model.path,
             cluster=cluster,

@@ -12,7 +12,6 @@
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -56,9 +55,7 @@ void StageGradients::makeBranch(hh::IfOp op, Region &branch, Region &made,
 
 void StageGradients::visitBranch(hh::IfOp op) {
   WalkResult draws = op.walk([](Operation *inner) {
-    return aten::CallView(inner) && !isMemoryEffectFree(inner)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
+    return isRandom(inner) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (draws.wasInterrupted())
     return refuse(op, "a gradient cannot pass a branch that draws random "

@@ -183,6 +183,9 @@ using RuleTable = llvm::StringMap<Rule>;
 /// All rules.
 const RuleTable &rules();
 
+/// Null rules of operators of aten.
+void addNullRules(RuleTable &table, llvm::ArrayRef<llvm::StringRef> names);
+
 // One a category; each file registers its own.
 void addElementwiseRules(RuleTable &table);
 void addActivationRules(RuleTable &table);

@@ -4,12 +4,16 @@
 
 namespace hethub::differentiate {
 
+void addNullRules(RuleTable &table, llvm::ArrayRef<llvm::StringRef> names) {
+  for (llvm::StringRef name : names)
+    table[("aten::" + name).str()] = nullptr;
+}
+
 /// Windows, ranges and constants depend on no tensor.
 static void addMakerRules(RuleTable &table) {
-  for (const char *name :
-       {"arange.start_step", "blackman_window.periodic", "eye.m", "full",
-        "hamming_window.periodic_alpha_beta", "hann_window.periodic"})
-    table[("aten::" + llvm::Twine(name)).str()] = nullptr;
+  addNullRules(table, {"arange.start_step", "blackman_window.periodic", "eye.m",
+                       "full", "hamming_window.periodic_alpha_beta",
+                       "hann_window.periodic"});
 }
 
 const RuleTable &rules() {

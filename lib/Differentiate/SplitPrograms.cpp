@@ -21,7 +21,6 @@
 #include "hethub/Support/Names.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -54,10 +53,6 @@ Operations sliceOf(Block &block, ArrayRef<Value> roots) {
       llvm::append_range(work, valuesReadBy(op));
   }
   return slice;
-}
-
-bool isRandom(Operation &op) {
-  return aten::CallView(&op) && !isMemoryEffectFree(&op);
 }
 
 /// One of the two programs behind the forward program.
@@ -215,10 +210,10 @@ void Splitter::recomputeForward() {
         roots.push_back(value);
   Operations needed = sliceOf(forwardBlock(), roots);
   if (llvm::any_of(forwardBlock(), [&](Operation &op) {
-        return needed.contains(&op) && isRandom(op);
+        return needed.contains(&op) && isRandom(&op);
       })) {
     for (Operation &op : forwardBlock())
-      if (isRandom(op))
+      if (isRandom(&op))
         roots.push_back(op.getResult(0));
     needed = sliceOf(forwardBlock(), roots);
   }

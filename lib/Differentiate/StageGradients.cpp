@@ -12,6 +12,10 @@ using namespace mlir;
 
 namespace hethub::differentiate {
 
+bool isRandom(Operation *op) {
+  return aten::CallView(op) && !isMemoryEffectFree(op);
+}
+
 void addValuesOfParameters(Block &block, llvm::DenseSet<Value> &values) {
   for (Operation &op : block) {
     bool source = isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op);

@@ -65,6 +65,9 @@ private:
   mlir::OpBuilder builder;
 };
 
+/// Whether it is a call that draws random numbers.
+bool isRandom(mlir::Operation *op);
+
 /// Adds the values of the block that are the same for every microbatch of a
 /// step: parameters, constants, and what pure calls make of such values alone.
 void addValuesOfParameters(mlir::Block &block, llvm::DenseSet<Value> &values);

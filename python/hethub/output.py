@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ class Rank:
     def __str__(self) -> str:
         device = f" on {self.device_type}" if self.device_type else ""
         return f"rank {self.rank} (stage {self.stage}{device})"
+
+
+def rank_files(path: Path, ranks: Sequence[Rank]) -> list[Path]:
+    """Where each rank writes a file that is asked for as `path`: one that is alone uses the name as it stands."""
+    return [path.with_name(f"{path.name}.rank{rank.rank}") for rank in ranks] if len(ranks) > 1 else [path]
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import tools
-from .output import Rank
+from .output import Rank, rank_files
 from .ranks import Ranks
 
 # From a message that is all latency to one that fills caches.
@@ -40,8 +40,7 @@ def run_ranks(ranks: Sequence[Rank], commands: Sequence[list[str]], timeout: flo
         file = Path(scratch) / "stats.json"
         with Ranks(ranks, [[*command, f"--stats={file}"] for command in commands], None, quiet=True) as processes:
             processes.wait(timeout)
-        ends = [f".rank{rank.rank}" for rank in ranks] if len(ranks) > 1 else [""]
-        return [json.loads(Path(f"{file}{end}").read_text()) for end in ends]
+        return [json.loads(report.read_text()) for report in rank_files(file, ranks)]
 
 
 @dataclass(frozen=True)

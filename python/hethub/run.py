@@ -16,7 +16,7 @@ from .folders import new_file
 from .inputs import check_inputs
 from .launcher import command_of
 from .npz import load_npz, save_npz
-from .output import OutputFolder
+from .output import OutputFolder, rank_files
 from .ranks import Ranks
 
 ENGINES = ("program", "cpp")
@@ -29,6 +29,14 @@ class Result:
 
     outputs: dict[str, np.ndarray]
     ranks: list[dict[str, Any]] = field(default_factory=list)
+
+
+def check_launch(timeout: float, engine: str | None) -> None:
+    """What starting ranks needs, to run or to train."""
+    if not timeout > 0:
+        raise HetHubError(f"the timeout must be greater than 0 s, got: {timeout:g}")
+    if engine is not None and engine not in ENGINES:
+        raise HetHubError(f"the engine must be among {', '.join(ENGINES)}, got: {engine}")
 
 
 def run(
@@ -60,10 +68,7 @@ def run(
     for name, value in (("microbatches", microbatches), ("repeats", repeats), ("threads", threads)):
         if value < 1:
             raise HetHubError(f"{name} must be at least 1, got: {value}")
-    if not timeout > 0:
-        raise HetHubError(f"the timeout must be greater than 0 s, got: {timeout:g}")
-    if engine is not None and engine not in ENGINES:
-        raise HetHubError(f"the engine must be among {', '.join(ENGINES)}, got: {engine}")
+    check_launch(timeout, engine)
     output = OutputFolder.read(folder)
     if output.plan.get("training"):
         raise HetHubError(
@@ -93,10 +98,9 @@ def run(
             processes.wait(timeout)
         # The ranks join their outputs themselves; reports stay one a rank.
         outputs = load_npz(files / "outputs.npz", "the outputs")
-        ends = [f".rank{rank.rank}" for rank in ranks] if len(ranks) > 1 else [""]
-        statistics = [json.loads((files / f"stats.json{end}").read_text()) for end in ends]
+        statistics = [json.loads(file.read_text()) for file in rank_files(files / "stats.json", ranks)]
         if trace is not None:
-            join_traces([files / f"trace.json{end}" for end in ends], Path(trace))
+            join_traces(rank_files(files / "trace.json", ranks), Path(trace))
     return Result(outputs, statistics)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from .errors import HetHubError
 from .launcher import command_of
-from .output import OutputFolder
+from .output import OutputFolder, rank_files
 from .progress import TrainingProgress
 from .ranks import RankFailed, Ranks
-from .run import ENGINES, join_traces
+from .run import check_launch, join_traces
 from .trainlog import TrainLog
 
 
@@ -122,10 +122,7 @@ def train(
     for name, value, least in (("steps", steps, 1), ("threads", threads, 1), ("restarts", restarts, 0)):
         if value < least:
             raise HetHubError(f"{name} must be at least {least}, got: {value}")
-    if not timeout > 0:
-        raise HetHubError(f"the timeout must be greater than 0 s, got: {timeout:g}")
-    if engine is not None and engine not in ENGINES:
-        raise HetHubError(f"the engine must be among {', '.join(ENGINES)}, got: {engine}")
+    check_launch(timeout, engine)
     if (restarts or resume) and settings.checkpoint is None:
         raise HetHubError(f"{'restarts' if restarts else 'resume'} needs a folder of checkpoints (--checkpoint)")
     output = OutputFolder.read(folder)
@@ -188,10 +185,9 @@ class _Run:
                 finally:
                     self._read(files / "log")
                     self._progress.end()
-            ends = [f".rank{rank.rank}" for rank in ranks] if len(ranks) > 1 else [""]
-            reports = [files / f"stats{end}" for end in ends]
+            reports = rank_files(files / "stats", ranks)
             self.statistics = [json.loads(file.read_text()) for file in reports if file.exists()]
-            traces = [files / f"trace{end}" for end in ends]
+            traces = rank_files(files / "trace", ranks)
             if trace is not None and all(file.exists() for file in traces):
                 join_traces(traces, Path(trace))
         # A run that is resumed behind its last step does none.

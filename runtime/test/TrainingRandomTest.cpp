@@ -248,6 +248,16 @@ TEST(TrainingRandom, NoPipelineWaitsForEverAndEachGradientCountsOnce) {
   std::printf("%d random pipelines in %.1f s\n", done, seconds());
 }
 
+RandomPipeline oneStage(int replicas) {
+  std::mt19937 engine(1);
+  RandomPipeline pipeline(engine);
+  pipeline.plan = {{1}, {replicas}, 4, Table::GPipe};
+  pipeline.edges.clear();
+  pipeline.parameters = {"p0"};
+  pipeline.split = false;
+  return pipeline;
+}
+
 /// One stage whose functions draw: forward and backward of a microbatch must
 /// see the same numbers, whatever the replicas.
 std::vector<double> lossesOfDraws(int replicas, uint64_t seed) {
@@ -255,12 +265,7 @@ std::vector<double> lossesOfDraws(int replicas, uint64_t seed) {
   writeNpz(folder / "data.npz", {{"v", at::zeros({4, width})}});
   writeSafetensors(folder / "weights.safetensors",
                    {{"p0", at::zeros({1, width})}});
-  std::mt19937 engine(1);
-  RandomPipeline pipeline(engine);
-  pipeline.plan = {{1}, {replicas}, 4, Table::GPipe};
-  pipeline.edges.clear();
-  pipeline.parameters = {"p0"};
-  pipeline.split = false;
+  RandomPipeline pipeline = oneStage(replicas);
   StageSpec spec = specificationOf(pipeline.program(0));
   std::mutex mutex;
   int differences = 0;
@@ -308,12 +313,7 @@ TEST(TrainingRandom, UpdatesFollowTheMicrobatchesAndReplicasAgree) {
     writeSafetensors(
         folder / "weights.safetensors",
         {{"p0", at::zeros({1, width})}, {"mean", at::full({width}, 8.0f)}});
-    std::mt19937 engine(1);
-    RandomPipeline pipeline(engine);
-    pipeline.plan = {{1}, {replicas}, 4, Table::GPipe};
-    pipeline.edges.clear();
-    pipeline.parameters = {"p0"};
-    pipeline.split = false;
+    RandomPipeline pipeline = oneStage(replicas);
     StageProgram program = pipeline.program(0);
     auto &outputs = *program.mutable_functions(0)->mutable_outputs();
     addPort(outputs, 0, "new mean", tensorType(FLOAT32, {width}), -1, -1);

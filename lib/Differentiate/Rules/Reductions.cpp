@@ -201,8 +201,7 @@ void addReductionRules(RuleTable &table) {
   table["aten::sum.dim_IntList"] = ofSelf<sum>;
   table["aten::var.correction"] = ofSelf<variance>;
 
-  for (const char *name : {"all.dim", "any.dim", "argmax", "argmin"})
-    table[("aten::" + Twine(name)).str()] = nullptr;
+  addNullRules(table, {"all.dim", "any.dim", "argmax", "argmin"});
 }
 
 } // namespace hethub::differentiate

@@ -3,28 +3,16 @@
 #include "ComputeSettings.h"
 #include "comm/Agreement.h"
 #include "comm/ChannelComms.h"
+#include "comm/SumOverRanks.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Weights.h"
 #include "train/Checkpoint.h"
 #include "train/Trainer.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
 using namespace hethub::runtime;
-
-namespace {
-/// Sums a number over all ranks.
-int64_t sumOverRanks(Comm *host, int64_t number) {
-  if (!host)
-    return number;
-  at::Tensor sum = at::empty({1}, at::TensorOptions().dtype(at::kLong));
-  *sum.mutable_data_ptr<int64_t>() = number;
-  host->allReduceSum(sum)->wait();
-  return *sum.const_data_ptr<int64_t>();
-}
-} // namespace
 
 RunStats hethub::runtime::trainRank(const StageSpec &spec, const Load &load,
                                     int rank, const RunOptions &options,

@@ -36,6 +36,18 @@ const ChannelSpec *hethub::runtime::findChannel(const StageSpec &spec, int id) {
   return nullptr;
 }
 
+void hethub::runtime::checkChannel(const StageSpec &spec, const PortSpec &port,
+                                   bool isInput) {
+  if (port.channel < 0)
+    return;
+  const ChannelSpec *channel = findChannel(spec, port.channel);
+  if (!channel)
+    fail("port '", port.name, "' names an unknown channel: ", port.channel);
+  if ((isInput ? channel->toStage : channel->fromStage) != spec.stage)
+    fail("port '", port.name, "' uses channel ", port.channel,
+         " in the wrong direction");
+}
+
 const char *hethub::runtime::nameOf(Action action) {
   static constexpr const char *names[] = {
       "none",     "receive", "forward",    "send",
@@ -74,14 +86,7 @@ void checkInference(const StageSpec &spec) {
     if ((port.channel >= 0) == (port.index >= 0) || port.saved >= 0 ||
         !port.gradientOf.empty() || !port.updateOf.empty())
       fail("port '", port.name, "' must have either a channel or an index");
-    if (port.channel < 0)
-      return;
-    const ChannelSpec *channel = findChannel(spec, port.channel);
-    if (!channel)
-      fail("port '", port.name, "' names an unknown channel: ", port.channel);
-    if ((isInput ? channel->toStage : channel->fromStage) != spec.stage)
-      fail("port '", port.name, "' uses channel ", port.channel,
-           " in the wrong direction");
+    checkChannel(spec, port, isInput);
   };
   for (const PortSpec &port : spec.inputs)
     checkPort(port, true);

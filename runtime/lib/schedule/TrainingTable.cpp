@@ -41,14 +41,7 @@ void checkPort(const StageSpec &spec, const FunctionPorts &function,
                       !at::isFloatingType(port.dtype) || !port.shape.empty()))
     fail("the loss must be a scalar float output of forward, got: ", label,
          ", ", typeName(port.dtype, port.shape));
-  if (port.channel < 0)
-    return;
-  const ChannelSpec *channel = findChannel(spec, port.channel);
-  if (!channel)
-    fail("port '", port.name, "' names an unknown channel: ", port.channel);
-  if ((isInput ? channel->toStage : channel->fromStage) != spec.stage)
-    fail("port '", port.name, "' uses channel ", port.channel,
-         " in the wrong direction");
+  checkChannel(spec, port, isInput);
 }
 
 /// Each slot is written by one function and read by later ones, as one type.

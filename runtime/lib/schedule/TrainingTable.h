@@ -7,6 +7,10 @@ namespace hethub::runtime {
 
 const ChannelSpec *findChannel(const StageSpec &spec, int id);
 
+/// Throws Error where the port names a channel that there is none of, or one
+/// that leads the other way.
+void checkChannel(const StageSpec &spec, const PortSpec &port, bool isInput);
+
 /// "receive", "forward", ...
 const char *nameOf(Action action);
 

@@ -62,12 +62,13 @@ void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
     gradients_.take(row.action, outputs);
     return outputs;
   };
-  Tensors inputs = inputsOf(row, feed), outputs;
+  Tensors inputs = inputsOf(row, feed);
   int64_t microbatch = step * spec_.microbatches + row.microbatch;
+  std::unique_lock<std::mutex> turn;
   if (functions_.isRandom) {
     // LibTorch has one generator a process: ranks that are threads take turns.
-    static std::mutex turn;
-    std::lock_guard lock(turn);
+    static std::mutex mutex;
+    turn = std::unique_lock(mutex);
     at::Generator generator = at::globalContext().defaultGenerator(device_);
     {
       std::lock_guard inside(generator.mutex());
@@ -76,12 +77,10 @@ void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
                    static_cast<uint64_t>(spec_.stage),
                    static_cast<uint64_t>(row.microbatch)}));
     }
-    outputs = compute_.run(row.action, function, std::move(inputs), microbatch,
-                           busyS);
-  } else {
-    outputs = compute_.run(row.action, function, std::move(inputs), microbatch,
-                           busyS);
   }
+  Tensors outputs =
+      compute_.run(row.action, function, std::move(inputs), microbatch, busyS);
+  turn = {};
   const std::vector<PortSpec> &ports = *portsOf(spec_, row.action).outputs;
   if (row.action == Action::Forward)
     updates_.take(outputs);

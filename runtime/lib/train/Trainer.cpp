@@ -3,11 +3,10 @@
 #include "Trainer.h"
 #include "LearningRate.h"
 #include "StopSignal.h"
+#include "comm/SumOverRanks.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Npz.h"
 #include "run/Outputs.h"
-
-#include <ATen/ops/empty.h>
 
 #include <cmath>
 #include <sstream>
@@ -148,13 +147,7 @@ void Trainer::optimize() {
   squares_ = needsNorm() ? gradients_.squares(gradients) : 0;
   if (double most = train_.optimizer.clipNorm; most > 0) {
     // As torch.nn.utils.clip_grad_norm_, over all stages.
-    double squares = squares_;
-    if (comms_.host) {
-      at::Tensor sum = at::empty({1}, at::TensorOptions().dtype(at::kDouble));
-      *sum.mutable_data_ptr<double>() = squares_;
-      comms_.host->allReduceSum(sum)->wait();
-      squares = *sum.const_data_ptr<double>();
-    }
+    double squares = sumOverRanks(comms_.host, squares_);
     double scale = std::min(1.0, most / (std::sqrt(squares) + 1e-6));
     for (at::Tensor &gradient : gradients)
       gradient.mul_(scale);
