@@ -1,4 +1,4 @@
-"""What the project imports is asked for in requirements.txt: an environment that happens to hold more hides what is missing."""
+"""What the project imports is asked for in requirements.txt: an environment that holds more hides what is missing."""
 
 import ast
 import importlib.metadata
