@@ -34,3 +34,4 @@ def test_demo_train(tmp_path: Path) -> None:
     assert page.errors == []
     for name in ("timeline", "busy", "memory", "loss", "throughput"):
         assert 'class="main-svg"' in page.plot(name), name
+    assert "measured, process" in page.plot("memory")

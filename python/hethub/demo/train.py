@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 from pathlib import Path
@@ -61,6 +62,7 @@ def demo_train(folder: Path) -> None:
     print(plan_table(plan) + "\n")
     before = character_model.Reader(model, BATCH).loss(text.numbers[-HELD_OUT:])
     checkpoint, log, trace = folder / "checkpoint", folder / "log.jsonl", folder / "trace.json"
+    figures = folder / "figures.json"
     settings = Settings(
         sequence=character_model.SEQUENCE,
         learning_rate=4e-3,
@@ -82,7 +84,8 @@ def demo_train(folder: Path) -> None:
     start = text.numbers[-HELD_OUT : -HELD_OUT + character_model.SEQUENCE]
     print("\nthe trained model, exported to ONNX, continues in onnxruntime:")
     print("  " + (text.write(start) + text.write(reader.continue_text(start, 240))).replace("\n", "\n  ") + "\n")
-    report(out, folder / "report.html", log=log, trace=trace)
+    figures.write_text(json.dumps({"ranks": result.ranks}) + "\n")
+    report(out, folder / "report.html", log=log, trace=trace, figures_file=figures)
     print(f"report: {folder / 'report.html'}")
     if not after < LOSS:
         raise HetHubError(
