@@ -75,8 +75,8 @@ def ensure(model: Model) -> Path:
 
 
 def example(model: Model) -> dict[str, np.ndarray]:
-    """Inputs by ONNX name."""
-    with np.load(model.path.parent / "io.npz") as file:
+    """Inputs by ONNX name, of a model that is made now if it is not there."""
+    with np.load(ensure(model).parent / "io.npz") as file:
         return {key.removeprefix("in__"): file[key] for key in file.files if key.startswith("in__")}
 
 
