@@ -2,6 +2,7 @@
 # make demo    a real model on three emulated unlike devices
 # make demo-train  the same for training: a small character model
 # make test    lit, GoogleTest and pytest; test-all adds the wide ones
+# make conformance  ONNX's own node suite through the product, compared with test/Backend/expected.json
 # make bench   ratios of speed, all from one run
 # make bench-hetero  share of what unlike devices could give, beside a peer
 # make soak    training under faults at 50 moments, and many thousands of steps without growth
@@ -11,7 +12,7 @@
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 
-.PHONY: setup demo demo-train test test-all bench bench-hetero soak sanitize docs lint
+.PHONY: setup demo demo-train test test-all conformance bench bench-hetero soak sanitize docs lint
 
 setup:
 	@utils/setup/setup.sh $(JOBS)
@@ -27,6 +28,9 @@ test: setup
 
 test-all: setup
 	@$(PYTHON) utils/run_tests.py --jobs $(JOBS) --wide
+
+conformance: setup
+	@$(PYTHON) test/Backend/node_suite.py --jobs $(JOBS)
 
 bench: setup
 	@$(PYTHON) -m bench
