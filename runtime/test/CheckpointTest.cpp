@@ -44,8 +44,19 @@ private:
   std::atomic_flag leader_;
 };
 
+constexpr int parameterCount = 6;
+
+std::string nameOf(int parameter) {
+  return "layer/" + std::to_string(parameter) + "/weight";
+}
+
+/// Parameters go round robin over the stages; the first one is in all of them.
+bool isIn(int parameter, int stage, int stages) {
+  return parameter == 0 || parameter % stages == stage;
+}
+
 StageSpec plan(const std::vector<int> &replicas,
-               const std::string &model = "net") {
+               const std::string &model = "net", int stage = 0) {
   StageSpec spec;
   spec.model = model;
   spec.planHash = "hash" + std::to_string(replicas.size());
@@ -55,10 +66,12 @@ StageSpec plan(const std::vector<int> &replicas,
     spec.stages.back().kind = "cpu";
     spec.stages.back().replicas = count;
   }
+  spec.stage = stage;
+  for (int i = 0; i < parameterCount; ++i)
+    if (isIn(i, stage, static_cast<int>(replicas.size())))
+      spec.trained.push_back({nameOf(i), at::kFloat, {}, {stage}});
   return spec;
 }
-
-constexpr int parameterCount = 6;
 
 /// Parameter i of the model after `step` steps. Names have slashes, types and
 /// shapes differ; 4 has no state and 5 is narrow with a master copy.
@@ -69,7 +82,7 @@ ParameterState parameter(int i, int64_t step) {
     return at::randn({i + 1, 3}, generator, at::kDouble).to(dtype);
   };
   ParameterState result;
-  result.name = "layer/" + std::to_string(i) + "/weight";
+  result.name = nameOf(i);
   result.value = random(i == 5 ? at::kBFloat16 : at::kFloat);
   if (i != 4) {
     result.optimizer.emplace_back("exp_avg", random(at::kFloat));
@@ -80,8 +93,7 @@ ParameterState parameter(int i, int64_t step) {
   return result;
 }
 
-/// The state of one stage of `stages`: parameters round robin, the first one in
-/// all stages.
+/// The state of one stage of `stages`.
 TrainState stateOf(int stage, int stages, int64_t step) {
   TrainState state;
   state.optimizer = "adamw";
@@ -89,7 +101,7 @@ TrainState stateOf(int stage, int stages, int64_t step) {
   state.step = step;
   state.samples = 32 * step;
   for (int i = 0; i < parameterCount; ++i)
-    if (i == 0 || i % stages == stage)
+    if (isIn(i, stage, stages))
       state.parameters.push_back(parameter(i, step));
   return state;
 }
@@ -117,14 +129,15 @@ protected:
   /// Runs `work(checkpoints, stage, replica)` as every rank of a plan.
   void asRanks(const std::vector<int> &replicas, int kept,
                const std::function<void(Checkpoints &, int, int)> &work) {
-    StageSpec spec = plan(replicas);
-    int size = worldSize(spec);
+    StageSpec shape = plan(replicas);
+    int size = worldSize(shape);
     ThreadSum sum(size);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size; ++rank)
       threads.emplace_back([&, rank] {
-        Checkpoints checkpoints(ckpt(), kept, spec, rank, std::ref(sum));
-        Place place = placeOf(spec, rank);
+        Place place = placesOf(shape, rank)[0];
+        StageSpec spec = plan(replicas, "net", place.stage);
+        Checkpoints checkpoints(ckpt(), kept, {&spec}, rank, std::ref(sum));
         work(checkpoints, place.stage, place.replica);
       });
     for (std::thread &thread : threads)
@@ -140,7 +153,7 @@ protected:
   /// state must not have changed then.
   std::string refusal(TrainState state, const std::string &model = "net") {
     StageSpec spec = plan({1}, model);
-    Checkpoints checkpoints(ckpt(), 0, spec, 0,
+    Checkpoints checkpoints(ckpt(), 0, {&spec}, 0,
                             [](int64_t value) { return value; });
     std::vector<at::Tensor> before;
     for (const ParameterState &parameter : state.parameters)
@@ -210,7 +223,7 @@ TEST_F(Checkpoint, BeginsWithAnEmptyFolderAndKeepsAUsedOne) {
   });
   save({1}, 3);
   StageSpec spec = plan({1});
-  Checkpoints checkpoints(ckpt(), 0, spec, 0, [](int64_t v) { return v; });
+  Checkpoints checkpoints(ckpt(), 0, {&spec}, 0, [](int64_t v) { return v; });
   TrainState state = stateOf(0, 1, 0);
   EXPECT_THROW(checkpoints.begin(state, false), Error);
   EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-000003"}));
@@ -343,7 +356,7 @@ TEST_F(Checkpoint, AFullDiskLosesNothing) {
   {
     FullDisk full(600);
     StageSpec spec = plan({1});
-    Checkpoints checkpoints(ckpt(), 1, spec, 0, [](int64_t v) { return v; });
+    Checkpoints checkpoints(ckpt(), 1, {&spec}, 0, [](int64_t v) { return v; });
     try {
       checkpoints.save(stateOf(0, 1, 2));
       FAIL() << "no error";
@@ -361,7 +374,7 @@ TEST_F(Checkpoint, AFullDiskLosesNothing) {
 TEST_F(Checkpoint, ALostRankIsNoMatterOfTheDisk) {
   StageSpec spec = plan({1});
   int sums = 0;
-  Checkpoints checkpoints(ckpt(), 0, spec, 0, [&](int64_t value) {
+  Checkpoints checkpoints(ckpt(), 0, {&spec}, 0, [&](int64_t value) {
     if (++sums == 2)
       fail("the connection is lost");
     return value;
@@ -376,14 +389,14 @@ TEST_F(Checkpoint, HooksSaveEveryFewStepsAndAtTheEnd) {
   options.every = 2;
   options.kept = 0;
   SumOverRanks alone = [](int64_t value) { return value; };
-  TrainHooks hooks = checkpointHooks(options, spec, 0, alone);
+  TrainHooks hooks = checkpointHooks(options, {&spec}, 0, alone);
   TrainState state = stateOf(0, 1, 0);
   hooks.restore(state);
   for (state.step = 1; state.step <= 5; ++state.step)
     hooks.afterStep(state, state.step == 5);
   EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-000002",
                                                "step-000004", "step-000005"}));
-  EXPECT_FALSE(checkpointHooks({}, spec, 0, alone).restore);
+  EXPECT_FALSE(checkpointHooks({}, {&spec}, 0, alone).restore);
 }
 
 TEST_F(Checkpoint, AFolderThatCannotBeMadeIsNamedBeforeTheFirstStep) {

@@ -118,7 +118,7 @@ TEST(Comm, UnknownDeviceKindIsRefused) {
 class CommAgreement : public testing::Test {
 protected:
   std::string describe(const StageSpec &spec, int microbatches = 4) {
-    return describeRank(spec, spec.stage, microbatches, 1,
+    return describeRank({&spec}, spec.stage, microbatches, 1,
                         expandSchedule(spec, 0, microbatches, 1));
   }
   StageSpec zero = specificationOf(pipeline({1, 1})[0]),

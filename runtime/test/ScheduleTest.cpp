@@ -29,8 +29,10 @@ TEST(Schedule, RanksCountThroughStagesAndReplicas) {
          replica < spec.stages[static_cast<size_t>(stage)].replicas;
          ++replica, ++rank) {
       EXPECT_EQ(rankOf(spec, stage, replica), rank);
-      EXPECT_EQ(placeOf(spec, rank).stage, stage);
-      EXPECT_EQ(placeOf(spec, rank).replica, replica);
+      std::vector<Place> places = placesOf(spec, rank);
+      ASSERT_EQ(places.size(), 1u);
+      EXPECT_EQ(places[0].stage, stage);
+      EXPECT_EQ(places[0].replica, replica);
     }
 }
 

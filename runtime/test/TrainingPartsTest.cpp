@@ -202,7 +202,7 @@ TEST_F(TrainingData, ArraysGiveTheirSamples) {
   for (const char *name : {"data.npz", "data.safetensors"}) {
     DataOptions options{folder / name};
     options.inOrder = true;
-    TrainData data(spec, options, 0, at::kCPU);
+    TrainData data({&spec}, options, 0, at::kCPU);
     EXPECT_EQ(data.samples(), 7);
     // The third microbatch starts the second epoch in its middle.
     at::Tensor rows = at::tensor({6, 0, 1}, at::kLong);
@@ -212,7 +212,7 @@ TEST_F(TrainingData, ArraysGiveTheirSamples) {
                   labels.view({7, 4}).index_select(0, rows).reshape(-1)));
     EXPECT_TRUE(at::equal(get(data, 2, 6), scale));
     options.inOrder = false;
-    TrainData shuffled(spec, options, 3, at::kCPU);
+    TrainData shuffled({&spec}, options, 3, at::kCPU);
     SampleOrder order(7, 3, false);
     EXPECT_TRUE(at::equal(get(shuffled, 0, 2)[1], tokens[order.at(3)]));
   }
@@ -233,7 +233,7 @@ TEST_F(TrainingData, TokenFilesGiveSequencesAndTheNextTokens) {
     }
     file.close();
     DataOptions options{path, 4, type, true};
-    TrainData data(spec, options, 0, at::kCPU);
+    TrainData data({&spec}, options, 0, at::kCPU);
     EXPECT_EQ(data.samples(), 7); // 28 tokens and the next one
     at::Tensor expected = at::arange(50012, 50024).view({3, 4});
     EXPECT_TRUE(at::equal(get(data, 0, 3), expected));
@@ -242,16 +242,16 @@ TEST_F(TrainingData, TokenFilesGiveSequencesAndTheNextTokens) {
     EXPECT_TRUE(at::equal(get(data, 2, 3), at::ones({3, 4}, at::kLong)));
     EXPECT_TRUE(at::equal(get(data, 3, 3), at::arange(4).expand({3, 4})));
     options.sequence = 5;
-    EXPECT_EQ(refusal([&] { TrainData(spec, options, 0, at::kCPU); }),
+    EXPECT_EQ(refusal([&] { TrainData({&spec}, options, 0, at::kCPU); }),
               "input 'ids' must be of int32 or int64 with 3 sequences of 5 "
               "tokens to be read from a token file, got: 3x4xint64");
     options.sequence = 0;
     EXPECT_NE(refusal([&] {
-                TrainData(spec, options, 0, at::kCPU);
+                TrainData({&spec}, options, 0, at::kCPU);
               }).find("a token file needs --sequence N"),
               std::string::npos);
     options.sequence = 40;
-    EXPECT_NE(refusal([&] { TrainData(spec, options, 0, at::kCPU); })
+    EXPECT_NE(refusal([&] { TrainData({&spec}, options, 0, at::kCPU); })
                   .find("at least one sequence of 40 tokens and the next one, "
                         "got: 30 tokens"),
               std::string::npos);
@@ -259,14 +259,14 @@ TEST_F(TrainingData, TokenFilesGiveSequencesAndTheNextTokens) {
   std::ofstream(path, std::ios::app) << "x";
   DataOptions options{path, 4, "uint16", true};
   EXPECT_NE(refusal([&] {
-              TrainData(spec, options, 0, at::kCPU);
+              TrainData({&spec}, options, 0, at::kCPU);
             }).find("must have a multiple of 2 bytes, got: 121"),
             std::string::npos);
 }
 
 TEST_F(TrainingData, AStageWithoutInputsNeedsNoData) {
   spec.inputs.clear();
-  TrainData data(spec, {}, 0, at::kCPU);
+  TrainData data({&spec}, {}, 0, at::kCPU);
   EXPECT_EQ(data.samples(), 0);
 }
 
@@ -281,7 +281,7 @@ void onTwoRanks(const StageSpec &spec,
     std::vector<at::ScalarType> types;
     for (const TrainedSpec &parameter : spec.trained)
       types.push_back(parameter.dtype);
-    Gradients gradients(spec, rank, steps, types, at::kCPU,
+    Gradients gradients({&spec}, rank, steps, types, at::kCPU,
                         [&](const std::vector<int> &ranks) -> Comm & {
                           group = world->group(ranks);
                           return *group;
@@ -319,7 +319,7 @@ TEST(TrainingParts, LargeGradientsGoInSeveralBuckets) {
           outputs.push_back(
               at::full(parameter.shape, j + 1,
                        at::TensorOptions().dtype(parameter.dtype)));
-        gradients.take(Action::Backward, outputs);
+        gradients.take(0, Action::Backward, outputs);
       }
       gradients.finish();
       std::vector<at::Tensor> sums = gradients.handOver();
@@ -346,7 +346,7 @@ TEST(TrainingParts, OneOwnerGivesItsGradientAwayOthersCopy) {
     spec.backward.outputs.push_back(port);
   }
   spec.rows = {{Action::Backward, -1, 0}, {Action::Backward, -1, 1}};
-  Gradients gradients(spec, 0, expandSchedule(spec, 0, 2, 1),
+  Gradients gradients({&spec}, 0, expandSchedule(spec, 0, 2, 1),
                       {at::kFloat, at::kFloat}, at::kCPU, {});
   at::NoGradGuard noGradients;
   at::Tensor own = at::ones({4}), shared = at::ones({4}), kept = shared;
@@ -355,7 +355,7 @@ TEST(TrainingParts, OneOwnerGivesItsGradientAwayOthersCopy) {
     Tensors outputs;
     outputs.push_back(j == 0 ? std::move(own) : at::ones({4}));
     outputs.push_back(kept);
-    gradients.take(Action::Backward, outputs);
+    gradients.take(0, Action::Backward, outputs);
   }
   gradients.finish();
   std::vector<at::Tensor> sums = gradients.handOver();

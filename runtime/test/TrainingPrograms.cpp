@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <random>
+#include <set>
 
 namespace hethub::runtime::test {
 
@@ -363,7 +365,57 @@ std::vector<StageProgram> trainingPrograms(const Net &net,
   std::vector<StageProgram> programs;
   for (int stage = 0; stage < static_cast<int>(plan.blocks.size()); ++stage)
     programs.push_back(StageWriter(net, plan, stage).write());
+  if (!plan.firstRanks.empty())
+    interleave(programs, plan.firstRanks, 1);
   return programs;
+}
+
+void interleave(std::vector<StageProgram> &programs,
+                const std::vector<int> &firstRanks, uint64_t seed) {
+  using Rows = std::vector<ScheduleRow *>;
+  std::map<int, std::vector<Rows>> left; // of each rank, of its stages
+  for (StageProgram &program : programs) {
+    for (size_t i = 0; i < firstRanks.size(); ++i) {
+      Stage &stage = *program.mutable_stages(static_cast<int>(i));
+      stage.set_first_rank(firstRanks[i]);
+      stage.set_device_type("type");
+    }
+    std::map<int, Rows> ofReplica;
+    for (ScheduleRow &row : *program.mutable_schedule()->mutable_rows())
+      ofReplica[row.replica()].push_back(&row);
+    for (auto &[replica, rows] : ofReplica)
+      left[firstRanks[static_cast<size_t>(program.stage())] + replica]
+          .push_back(std::move(rows));
+  }
+  std::mt19937 engine(static_cast<unsigned>(seed));
+  std::set<std::pair<int, int>> sent; // channel, microbatch
+  std::map<int, int> positions;
+  auto take = [&](int rank, Rows &rows) {
+    rows.front()->set_position(positions[rank]++);
+    if (rows.front()->action() == SEND)
+      sent.insert({rows.front()->channel(), rows.front()->microbatch()});
+    rows.erase(rows.begin());
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto &[rank, stages] : left) {
+      std::vector<Rows *> ready;
+      for (Rows &rows : stages)
+        if (!rows.empty() && rows.front()->action() != ALL_REDUCE &&
+            (rows.front()->action() != RECEIVE ||
+             sent.count({rows.front()->channel(), rows.front()->microbatch()})))
+          ready.push_back(&rows);
+      if (ready.empty())
+        continue;
+      take(rank, *ready[engine() % ready.size()]);
+      moved = true;
+    }
+  }
+  for (auto &[rank, stages] : left)
+    for (hethub::Action action : {ALL_REDUCE, OPTIMIZER_STEP})
+      for (Rows &rows : stages)
+        if (!rows.empty() && rows.front()->action() == action)
+          take(rank, rows);
 }
 
 } // namespace hethub::runtime::test

@@ -37,6 +37,7 @@ struct NetPlan {
   Table table = Table::OneForwardOneBackward;
   int firstAhead =
       0; ///< forwards of stage 0 before its first backward, at least
+  std::vector<int> firstRanks{}; ///< of each stage; empty: in order
 
   std::string label() const;
 };
@@ -52,5 +53,10 @@ struct Edges {
 /// need it (`extra` more), weights follow their backwards, or all backwards.
 void addTrainingRows(StageProgram &program, const NetPlan &plan,
                      const Edges &edges, int extra = 0);
+
+/// Puts stages on ranks, of which several may have the same. The rows of a rank
+/// are merged as one could run them; `seed` chooses among the ways to do so.
+void interleave(std::vector<StageProgram> &programs,
+                const std::vector<int> &firstRanks, uint64_t seed);
 
 } // namespace hethub::runtime::test

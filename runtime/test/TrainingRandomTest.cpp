@@ -1,4 +1,5 @@
-// Random pipelines with skip edges, replicas, shared parameters and all tables:
+// Random pipelines with skip edges, replicas, shared parameters, interleaved
+// stages and all tables:
 // none waits for ever, and every message and gradient counts once.
 //
 // Stage s adds its parameter p_s to the sum of what it receives; the loss is
@@ -31,6 +32,7 @@ struct RandomPipeline {
   NetPlan plan;
   std::vector<std::pair<int, int>> edges;
   std::vector<std::string> parameters; ///< of each stage
+  std::vector<int> firstRanks;         ///< of each stage; empty: in order
   bool split = false;
   int extra = 0, ahead = 4;
 
@@ -61,6 +63,32 @@ struct RandomPipeline {
       for (int i = 0; i < 3; ++i)
         parameters[static_cast<size_t>(upTo(count - 1))] = "shared";
     }
+    if (upTo(1))
+      shareRanks(upTo);
+  }
+
+  /// Each stage is on ranks of its own, or on those of an earlier one.
+  void shareRanks(const std::function<int(int)> &upTo) {
+    int ranks = 0;
+    for (size_t stage = 0; stage < plan.replicas.size(); ++stage) {
+      size_t other = static_cast<size_t>(upTo(static_cast<int>(stage)));
+      if (other < stage) {
+        plan.replicas[stage] = plan.replicas[other];
+        firstRanks.push_back(firstRanks[other]);
+        continue;
+      }
+      firstRanks.push_back(ranks);
+      ranks += plan.replicas[stage];
+    }
+  }
+
+  std::vector<StageProgram> programs() const {
+    std::vector<StageProgram> all;
+    for (int stage = 0; stage < stages(); ++stage)
+      all.push_back(program(stage));
+    if (!firstRanks.empty())
+      interleave(all, firstRanks, edges.size());
+    return all;
   }
 
   /// Ways from a stage to the last one.
@@ -182,6 +210,9 @@ struct RandomPipeline {
       text += std::to_string(a) + "-" + std::to_string(b) + " ";
     for (const std::string &name : parameters)
       text += name + " ";
+    text += firstRanks.empty() ? "" : "first ranks ";
+    for (int rank : firstRanks)
+      text += std::to_string(rank) + " ";
     return text;
   }
 };
@@ -216,8 +247,8 @@ TEST(TrainingRandom, NoPipelineWaitsForEverAndEachGradientCountsOnce) {
     options.train.optimizer = {.name = "sgd", .learningRate = learningRate};
     options.train.log = folder / "log";
     std::vector<PreparedStage> stages;
-    for (int i = 0; i < pipeline.stages(); ++i) {
-      StageSpec spec = specificationOf(pipeline.program(i));
+    for (const StageProgram &program : pipeline.programs()) {
+      StageSpec spec = specificationOf(program);
       stages.push_back(
           {spec, pipeline.functions(spec), folder / "weights.safetensors"});
     }
@@ -254,6 +285,7 @@ RandomPipeline oneStage(int replicas) {
   pipeline.plan = {{1}, {replicas}, 4, Table::GPipe};
   pipeline.edges.clear();
   pipeline.parameters = {"p0"};
+  pipeline.firstRanks.clear();
   pipeline.split = false;
   return pipeline;
 }

@@ -124,8 +124,12 @@ protected:
   Outcome train(const NetPlan &plan) {
     std::filesystem::remove_all(options.train.checkpoint.folder);
     runTogether(prepare(trainingPrograms(net, plan)), options);
-    return outcome(
-        std::accumulate(plan.replicas.begin(), plan.replicas.end(), 0));
+    int ranks = 0;
+    for (size_t i = 0; i < plan.replicas.size(); ++i) {
+      int first = plan.firstRanks.empty() ? ranks : plan.firstRanks[i];
+      ranks = std::max(ranks, first + plan.replicas[i]);
+    }
+    return outcome(ranks);
   }
 
   /// The same in plain LibTorch.
@@ -279,6 +283,122 @@ TEST_F(Training, EqualsEveryOptimizer) {
 TEST_F(Training, FewerMicrobatchesThanStagesOrReplicas) {
   expectEqual(train({{1, 1, 1, 1}, {1, 1, 1, 1}, 2}), oracle(2), "2 of 4");
   expectEqual(train({{2, 2}, {3, 1}, 2}), oracle(2), "an idle replica");
+}
+
+TEST_F(Training, InterleavedStagesGiveTheSameBits) {
+  net.blocks = 6;
+  SetUp();
+  Outcome torch = oracle(6);
+  // The first and the last stage share a weight: on two ranks, and on one.
+  for (const auto &[blocks, replicas, firstRanks] :
+       {std::tuple<std::vector<int>, std::vector<int>, std::vector<int>>{
+            {2, 1, 2, 1}, {1, 1, 1, 1}, {0, 1, 0, 1}},
+        {{1, 2, 3}, {1, 1, 1}, {0, 1, 0}},
+        {{1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {0, 1, 0, 1, 0, 1}},
+        {{3, 3}, {1, 1}, {0, 0}},
+        {{2, 1, 2, 1}, {2, 2, 2, 2}, {0, 2, 0, 2}}})
+    for (Table table :
+         {Table::GPipe, Table::OneForwardOneBackward, Table::ZeroBubble}) {
+      NetPlan plan{blocks, replicas, 6, table};
+      Outcome apart = train(plan);
+      plan.firstRanks = firstRanks;
+      Outcome ours = train(plan);
+      expectEqual(ours, torch, plan.label());
+      EXPECT_EQ(ours.losses, apart.losses);
+      for (const auto &[name, gradient] : apart.gradients)
+        EXPECT_TRUE(at::equal(ours.gradients.at(name), gradient)) << name;
+      for (const auto &[name, value] : apart.parameters)
+        EXPECT_TRUE(at::equal(ours.parameters.at(name), value)) << name;
+    }
+}
+
+TEST_F(Training, InterleavedStagesGoOnFromOtherPlansAndBack) {
+  options.train.optimizer = {.name = "adamw", .learningRate = 0.01};
+  NetPlan apart{{2, 2}, {1, 1}, 6}, interleaved{{1, 1, 1, 1}, {1, 1, 1, 1}, 6};
+  interleaved.firstRanks = {0, 1, 0, 1};
+  Outcome whole = train(apart);
+  std::filesystem::remove_all(options.train.checkpoint.folder);
+  for (int steps : {5, 10, 15, 20}) {
+    // Its learning rate is constant: the number of steps changes nothing else.
+    options.train.steps = steps;
+    options.train.checkpoint.resume = steps > 5;
+    runTogether(prepare(trainingPrograms(net, steps % 2 ? interleaved : apart)),
+                options);
+  }
+  ASSERT_EQ(saved().size(), whole.parameters.size());
+  for (const auto &[name, value] : saved())
+    EXPECT_TRUE(at::equal(value, whole.parameters.at(name))) << name;
+}
+
+TEST_F(Training, TheTraceOfARankWithSeveralStagesIsItsTable) {
+  options.trace = folder / "trace.json";
+  options.train.steps = 1;
+  NetPlan plan{{1, 1, 1, 1}, {1, 1, 1, 1}, 6};
+  plan.firstRanks = {0, 1, 0, 1};
+  std::vector<StageProgram> programs = trainingPrograms(net, plan);
+  runTogether(prepare(programs), options);
+  for (int rank : {0, 1}) {
+    std::map<int, std::string> table; // by position
+    for (const StageProgram &program : programs)
+      for (const ScheduleRow &row : program.schedule().rows())
+        if (row.action() != RECEIVE && row.action() != SEND &&
+            program.stage() % 2 == rank) {
+          static const char *names[] = {
+              "",         "",       "forward",    "",
+              "backward", "weight", "all-reduce", "optimizer step"};
+          std::string name = names[row.action()];
+          if (row.action() < ALL_REDUCE)
+            name += " " + std::to_string(row.microbatch());
+          table[row.position()] =
+              name + " of stage " + std::to_string(program.stage());
+        }
+    std::vector<std::string> expected, traced;
+    for (const auto &[position, name] : table)
+      expected.push_back(name);
+    json trace = json::parse(
+        std::ifstream(options.trace + ".rank" + std::to_string(rank)));
+    for (const json &event : trace["traceEvents"])
+      if (event["ph"] == "X" && event["tid"] == 0)
+        traced.push_back(event["name"].get<std::string>() + " of stage " +
+                         std::to_string(event["args"]["stage"].get<int>()));
+    EXPECT_EQ(traced, expected);
+  }
+}
+
+TEST_F(Training, BadRanksAreNamed) {
+  NetPlan plan{{1, 1, 2}, {1, 1, 1}, 6};
+  plan.firstRanks = {0, 1, 0};
+  std::vector<StageProgram> good = trainingPrograms(net, plan), bad = good;
+  auto inAll = [&](auto change) {
+    bad = good;
+    for (StageProgram &program : bad)
+      change(program);
+    return refusal(bad);
+  };
+  EXPECT_EQ(inAll([](StageProgram &program) {
+              program.mutable_stages(2)->set_first_rank(3);
+            }),
+            "the first rank of stage 2 must be at most 2, so that none is left "
+            "out, got: 3");
+  EXPECT_EQ(inAll([](StageProgram &program) {
+              program.mutable_stages(2)->set_device_type("other");
+            }),
+            "the stages of a rank must have one device type, got: 'type' of "
+            "stage 0 and 'other' of stage 2");
+  EXPECT_EQ(inAll([](StageProgram &program) {
+              program.mutable_stages(2)->set_replicas(2);
+            }),
+            "stages that share a rank must share all of theirs, got: stages 0 "
+            "and 2 on rank 0");
+  EXPECT_EQ(inAll([](StageProgram &program) {
+              for (auto &row : *program.mutable_schedule()->mutable_rows())
+                row.set_position(0);
+            }),
+            "rows of rank 0 must have positions of their own, got: 0 twice");
+  bad = good;
+  bad[2].set_plan_hash("other");
+  EXPECT_EQ(refusal(bad), "the stages of rank 0 must be of one plan, got "
+                          "another one's stage 2");
 }
 
 TEST_F(Training, UntiedWeightsAndShortQueues) {

@@ -4,6 +4,8 @@
 #include "Agreement.h"
 #include "hethub/runtime/DTypes.h"
 #include "hethub/runtime/Error.h"
+#include "run/RunRank.h"
+#include "schedule/TrainingTable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,13 +16,6 @@ using namespace hethub::runtime;
 using nlohmann::json;
 
 namespace {
-std::string nameOf(const StageSpec &spec, int rank) {
-  Place place = placeOf(spec, rank);
-  return "rank " + std::to_string(rank) + " (stage " +
-         std::to_string(place.stage) + " on " +
-         spec.stages[static_cast<size_t>(place.stage)].type + ")";
-}
-
 std::string bytesOf(const ChannelSpec &channel) {
   for (int64_t size : channel.shape)
     if (size < 0)
@@ -29,15 +24,15 @@ std::string bytesOf(const ChannelSpec &channel) {
 }
 } // namespace
 
-std::string hethub::runtime::describeRank(const StageSpec &spec, int rank,
+std::string hethub::runtime::describeRank(const RankStages &stages, int rank,
                                           int microbatches, int repeats,
                                           const std::vector<Step> &steps,
                                           const TrainingTerms &training) {
+  const StageSpec &first = *stages[0];
   json description = {{"rank", rank},
-                      {"name", nameOf(spec, rank)},
-                      {"plan", spec.planHash},
-                      {"stage", spec.stage},
-                      {"stages", spec.stages.size()},
+                      {"name", rankName(first, rank)},
+                      {"plan", first.planHash},
+                      {"stages", first.stages.size()},
                       {"microbatches", microbatches},
                       {"repeats", repeats},
                       {"settings", training.settings},
@@ -46,33 +41,40 @@ std::string hethub::runtime::describeRank(const StageSpec &spec, int rank,
   if (training.samples > 0)
     description["samples"] = training.samples;
   // Parameters of several stages: their gradients are summed side by side.
-  for (const TrainedSpec &parameter : spec.trained)
-    if (parameter.stages.size() > 1)
-      description["shared"][parameter.name] =
-          typeName(parameter.dtype, parameter.shape) + " in stages" +
-          std::accumulate(parameter.stages.begin(), parameter.stages.end(),
-                          std::string(), [](std::string text, int stage) {
-                            return std::move(text) + " " +
-                                   std::to_string(stage);
-                          });
+  for (const StageSpec *stage : stages)
+    for (const TrainedSpec &parameter : stage->trained)
+      if (parameter.stages.size() > 1)
+        description["shared"][parameter.name] =
+            typeName(parameter.dtype, parameter.shape) + " in stages" +
+            std::accumulate(parameter.stages.begin(), parameter.stages.end(),
+                            std::string(), [](std::string text, int stage) {
+                              return std::move(text) + " " +
+                                     std::to_string(stage);
+                            });
   // For each channel and peer: the microbatches in the order in which their
-  // messages go.
-  std::map<std::pair<int, int>, std::string> order;
-  for (const Step &step : steps)
-    if (step.channel >= 0)
-      order[{step.channel, step.peerRank}] +=
-          std::to_string(step.microbatch) + " ";
-  for (const auto &[key, microbatchOrder] : order)
-    for (const ChannelSpec &channel : spec.channels)
-      if (channel.id == key.first)
-        description["channels"].push_back(
-            {{"id", channel.id},
-             {"name", channel.name},
-             {"peer", key.second},
-             {"sends", channel.fromStage == spec.stage},
-             {"type", typeName(channel.dtype, channel.shape)},
-             {"bytes", bytesOf(channel)},
-             {"order", microbatchOrder}});
+  // messages go. What stays within the rank needs nobody's consent.
+  struct Order {
+    const StageSpec *stage;
+    std::string microbatches;
+  };
+  std::map<std::pair<int, int>, Order> order;
+  for (const Step &step : steps) {
+    if (step.channel < 0 || step.peerRank == rank)
+      continue;
+    Order &of = order[{step.channel, step.peerRank}];
+    of.stage = stages[step.place];
+    of.microbatches += std::to_string(step.microbatch) + " ";
+  }
+  for (const auto &[key, of] : order)
+    if (const ChannelSpec *channel = findChannel(*of.stage, key.first))
+      description["channels"].push_back(
+          {{"id", channel->id},
+           {"name", channel->name},
+           {"peer", key.second},
+           {"sends", channel->fromStage == of.stage->stage},
+           {"type", typeName(channel->dtype, channel->shape)},
+           {"bytes", bytesOf(*channel)},
+           {"order", of.microbatches}});
   return description.dump();
 }
 
@@ -138,14 +140,14 @@ std::string hethub::runtime::disagreement(const std::string &mineText,
   return "";
 }
 
-void hethub::runtime::agree(c10d::Store &store, const StageSpec &spec, int rank,
-                            int microbatches, int repeats,
+void hethub::runtime::agree(c10d::Store &store, const RankStages &stages,
+                            int rank, int microbatches, int repeats,
                             const std::vector<Step> &steps,
                             const TrainingTerms &training) {
   std::string mine =
-      describeRank(spec, rank, microbatches, repeats, steps, training);
+      describeRank(stages, rank, microbatches, repeats, steps, training);
   store.set("agree/" + std::to_string(rank), mine);
-  for (int other = 0; other < worldSize(spec); ++other) {
+  for (int other = 0; other < worldSize(*stages[0]); ++other) {
     if (other == rank)
       continue;
     std::string reason =

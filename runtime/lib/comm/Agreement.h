@@ -18,7 +18,7 @@ struct TrainingTerms {
 };
 
 /// What one rank says of itself, as JSON text.
-std::string describeRank(const StageSpec &spec, int rank, int microbatches,
+std::string describeRank(const RankStages &stages, int rank, int microbatches,
                          int repeats, const std::vector<Step> &steps,
                          const TrainingTerms &training = {});
 
@@ -28,7 +28,7 @@ std::string disagreement(const std::string &mine, const std::string &other);
 
 /// Exchanges descriptions through the store; throws Error that names both
 /// sides.
-void agree(c10d::Store &store, const StageSpec &spec, int rank,
+void agree(c10d::Store &store, const RankStages &stages, int rank,
            int microbatches, int repeats, const std::vector<Step> &steps,
            const TrainingTerms &training = {});
 

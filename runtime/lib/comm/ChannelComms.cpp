@@ -31,7 +31,10 @@ Comm &ChannelComms::of(const ChannelSpec &channel, int peerRank) {
   case Route::Host:
     return host_;
   case Route::Direct: {
-    bool sends = channel.fromStage == spec_.stage;
+    std::vector<Place> own = placesOf(spec_, host_.rank());
+    bool sends = std::any_of(own.begin(), own.end(), [&](const Place &place) {
+      return place.stage == channel.fromStage;
+    });
     int sender = sends ? host_.rank() : peerRank,
         receiver = sends ? peerRank : host_.rank();
     // One communicator for each directed edge: opposite directions in one
@@ -59,7 +62,8 @@ Comm &ChannelComms::groupOf(const std::vector<int> &ranks) {
   if (comm)
     return *comm;
   auto kindOf = [&](int rank) {
-    return spec_.stages[static_cast<size_t>(placeOf(spec_, rank).stage)].kind;
+    return spec_.stages[static_cast<size_t>(placesOf(spec_, rank)[0].stage)]
+        .kind;
   };
   // The slowest route between any two of them carries all.
   Route route = routeOf(kindOf(ranks[0]), kindOf(ranks[0]));

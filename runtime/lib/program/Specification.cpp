@@ -102,7 +102,8 @@ StageSpec hethub::runtime::specificationOf(const StageProgram &program) {
          stage.device_kind().empty() ? "cpu" : stage.device_kind(),
          std::max(1, stage.replicas()), stage.emulated_slowdown(),
          stage.profiled_forward_s(), stage.profiled_backward_s(),
-         stage.profiled_weight_s()});
+         stage.profiled_weight_s(),
+         stage.has_first_rank() ? stage.first_rank() : -1});
   const Function *forward = findFunction(program, "forward");
   if (!forward)
     runtime::fail("program of '", program.model(), "' has no function forward");
@@ -132,6 +133,6 @@ StageSpec hethub::runtime::specificationOf(const StageProgram &program) {
     if (row.stage() == program.stage())
       spec.rows.push_back({static_cast<runtime::Action>(row.action()),
                            row.channel(), row.microbatch(), row.replica(),
-                           row.peer_replica()});
+                           row.peer_replica(), row.position()});
   return spec;
 }

@@ -15,10 +15,20 @@
 using namespace hethub::runtime;
 
 std::string hethub::runtime::rankName(const StageSpec &spec, int rank) {
-  Place place = placeOf(spec, rank);
-  return "rank " + std::to_string(rank) + " (stage " +
-         std::to_string(place.stage) + " on " +
-         spec.stages[static_cast<size_t>(place.stage)].type + ")";
+  std::vector<Place> places = placesOf(spec, rank);
+  std::string stages;
+  for (const Place &place : places)
+    stages += (stages.empty() ? "" : ", ") + std::to_string(place.stage);
+  return "rank " + std::to_string(rank) +
+         (places.size() > 1 ? " (stages " : " (stage ") + stages + " on " +
+         spec.stages[static_cast<size_t>(places[0].stage)].type + ")";
+}
+
+RankStages hethub::runtime::stagesOf(const RankProgram &program) {
+  RankStages stages;
+  for (const PreparedStage &stage : program)
+    stages.push_back(&stage.spec);
+  return stages;
 }
 
 namespace {
@@ -33,7 +43,7 @@ int localRank() {
 
 at::Device hethub::runtime::deviceOfRank(const StageSpec &spec, int rank) {
   const std::string &kind =
-      spec.stages[static_cast<size_t>(placeOf(spec, rank).stage)].kind;
+      spec.stages[static_cast<size_t>(placesOf(spec, rank)[0].stage)].kind;
   return kind == "cpu" ? at::Device(at::kCPU)
                        : deviceBackend(kind).device(localRank());
 }
@@ -48,13 +58,14 @@ Exchange hethub::runtime::exchangeOf(const Connection &connection) {
           }};
 }
 
-RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
-                                  int rank, const RunOptions &options,
-                                  const std::string &weightsPath,
+RunStats hethub::runtime::runRank(const RankProgram &program, int rank,
+                                  const RunOptions &options,
                                   const Connection &connection,
                                   Outputs &outputs, Trace *trace) {
+  // In inference there is no other: checkSpec.
+  const auto &[spec, load, weightsPath] = program[0];
   if (spec.training)
-    return trainRank(spec, load, rank, options, weightsPath, connection, trace);
+    return trainRank(program, rank, options, connection, trace);
   if (options.train.given)
     fail("the program of '", spec.model,
          "' does not train: compile the model with --train");
@@ -62,12 +73,12 @@ RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
   c10::InferenceMode inference;
   applyComputeSettings(options.threads);
 
-  Place place = placeOf(spec, rank);
   RunStats stats;
   at::Device device = deviceOfRank(spec, rank);
   InputFeed inputs(spec, options.inputs, options.microbatches, device);
-  std::vector<Step> steps = expandSchedule(
-      spec, place.replica, options.microbatches, options.repeats);
+  std::vector<Step> steps =
+      expandSchedule(spec, placesOf(spec, rank)[0].replica,
+                     options.microbatches, options.repeats);
 
   auto begin = Clock::now();
   Forward forward;
@@ -80,8 +91,8 @@ RunStats hethub::runtime::runRank(const StageSpec &spec, const Load &load,
   stats.loadS = secondsBetween(begin, Clock::now());
 
   if (connection.store) {
-    agree(*connection.store, spec, rank, options.microbatches, options.repeats,
-          steps);
+    agree(*connection.store, {&spec}, rank, options.microbatches,
+          options.repeats, steps);
     connection.barrier("first microbatch");
   }
   std::unique_ptr<ChannelComms> comms;

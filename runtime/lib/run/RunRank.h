@@ -5,6 +5,7 @@
 #include "comm/DeviceBackends.h"
 #include "comm/Store.h"
 #include "hethub/runtime/Executor.h"
+#include "hethub/runtime/Run.h"
 #include "run/Outputs.h"
 
 namespace hethub::runtime {
@@ -17,9 +18,12 @@ struct Connection {
 };
 
 /// Checks, loads, agrees and runs, or trains. `trace` may be null.
-RunStats runRank(const StageSpec &spec, const Load &load, int rank,
-                 const RunOptions &options, const std::string &weightsPath,
-                 const Connection &connection, Outputs &outputs, Trace *trace);
+RunStats runRank(const RankProgram &program, int rank,
+                 const RunOptions &options, const Connection &connection,
+                 Outputs &outputs, Trace *trace);
+
+/// The tables of what a rank runs.
+RankStages stagesOf(const RankProgram &program);
 
 /// Where the rank computes; throws Error where this machine has no such device.
 at::Device deviceOfRank(const StageSpec &spec, int rank);
@@ -27,7 +31,7 @@ at::Device deviceOfRank(const StageSpec &spec, int rank);
 /// Through the store of a connection that has one.
 Exchange exchangeOf(const Connection &connection);
 
-/// "rank 1 (stage 1 on old)"
+/// "rank 1 (stage 1 on old)", "rank 1 (stages 1, 3 on old)"
 std::string rankName(const StageSpec &spec, int rank);
 
 } // namespace hethub::runtime

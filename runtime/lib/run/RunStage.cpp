@@ -21,17 +21,15 @@ void say(const std::string &message) {
   std::fflush(stderr);
 }
 
-void checkWorld(const StageSpec &spec, const Launch &launch) {
+void checkWorld(const RankProgram &program, const Launch &launch) {
+  const StageSpec &spec = program[0].spec;
   int needed = worldSize(spec);
   if (launch.size != needed)
     fail("the plan of '", spec.model, "' needs ", needed,
          " ranks, got: ", launch.size,
          launch.size == 1 ? " (start it with `hethub run`, torchrun or srun)"
                           : "");
-  Place place = placeOf(spec, launch.rank);
-  if (place.stage != spec.stage)
-    fail("rank ", launch.rank, " must run stage ", place.stage,
-         ", got a program of stage ", spec.stage);
+  checkRank(stagesOf(program), launch.rank);
 }
 
 void warnOfFalseEmulation(const StageSpec &spec) {
@@ -52,11 +50,11 @@ void writeReports(const StageSpec &spec, int rank, int size,
               statsLine(spec, rank, options, stats));
 }
 
-int runAlone(const StageSpec &spec, const Load &load, const RunOptions &options,
-             const std::string &weightsPath) {
+int runAlone(const RankProgram &program, const RunOptions &options) {
+  const StageSpec &spec = program[0].spec;
   Outputs outputs;
   Trace trace(0, rankName(spec, 0));
-  RunStats stats = runRank(spec, load, 0, options, weightsPath, {}, outputs,
+  RunStats stats = runRank(program, 0, options, {}, outputs,
                            options.trace.empty() ? nullptr : &trace);
   if (!options.outputs.empty())
     writeNpz(options.outputs, outputs.joined(options.positional));
@@ -81,9 +79,9 @@ void joinParts(const RunOptions &options, int size) {
     std::filesystem::remove(partName(options.outputs, rank, size));
 }
 
-void runWithOthers(const StageSpec &spec, const Load &load,
-                   const RunOptions &options, const std::string &weightsPath,
+void runWithOthers(const RankProgram &program, const RunOptions &options,
                    const Launch &launch, Control &control, StorePtr store) {
+  const StageSpec &spec = program[0].spec;
   std::unique_ptr<Comm> gloo =
       makeGlooComm(store, "world", launch.rank, launch.size, launch.address,
                    options.timeoutS);
@@ -94,9 +92,8 @@ void runWithOthers(const StageSpec &spec, const Load &load,
                         }};
   if (launch.rank == 0)
     warnOfFalseEmulation(spec);
-  RunStats stats =
-      runRank(spec, load, launch.rank, options, weightsPath, connection,
-              outputs, options.trace.empty() ? nullptr : &trace);
+  RunStats stats = runRank(program, launch.rank, options, connection, outputs,
+                           options.trace.empty() ? nullptr : &trace);
   // Nothing is written before all ranks have succeeded.
   control.barrier("last microbatch");
   writeReports(spec, launch.rank, launch.size, options, stats, trace);
@@ -131,17 +128,18 @@ void announceFailure(const Launch &launch, const std::string &message,
 } // namespace
 
 int hethub::runtime::runProcess(
-    const std::function<PreparedStage(int rank)> &prepare,
+    const std::function<RankProgram(int rank)> &prepare,
     const RunOptions &options) {
   Launch launch;
-  PreparedStage stage;
+  RankProgram program;
   try {
     launch = readLaunch();
-    stage = prepare(launch.rank);
-    checkSpec(stage.spec);
-    checkWorld(stage.spec, launch);
+    program = prepare(launch.rank);
+    for (const PreparedStage &stage : program)
+      checkSpec(stage.spec);
+    checkWorld(program, launch);
     if (launch.size == 1)
-      return runAlone(stage.spec, stage.load, options, stage.weightsPath);
+      return runAlone(program, options);
   } catch (const std::exception &error) {
     std::string message = messageOf(error);
     if (launch.size > 1)
@@ -153,17 +151,16 @@ int hethub::runtime::runProcess(
   }
 
   std::unique_ptr<Control> control;
-  std::string me = rankName(stage.spec, launch.rank);
+  std::string me = rankName(program[0].spec, launch.rank);
   std::string message;
   try {
     StorePtr store = openStore(launch, options.timeoutS);
     std::vector<std::string> names;
     for (int rank = 0; rank < launch.size; ++rank)
-      names.push_back(rankName(stage.spec, rank));
+      names.push_back(rankName(program[0].spec, rank));
     control = std::make_unique<Control>(store, launch, names, options.timeoutS);
     control->start();
-    runWithOthers(stage.spec, stage.load, options, stage.weightsPath, launch,
-                  *control, store);
+    runWithOthers(program, options, launch, *control, store);
     return 0;
   } catch (const PeerError &error) {
     // The peer may have said why itself, or have stopped for another's sake.
@@ -192,18 +189,29 @@ int hethub::runtime::runProcess(
 }
 
 namespace {
-std::string findManifest(const RunOptions &options) {
+/// weights.json of the executable's folder or of the one above it, which is
+/// that of the first stage; of another one, in the folder beside.
+std::string findManifest(const RunOptions &options, int stage, bool isFirst) {
   if (!options.weights.empty())
     return options.weights;
   std::filesystem::path folder =
       std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const std::filesystem::path &candidate : {folder, folder.parent_path()})
+  for (std::filesystem::path candidate : {folder, folder.parent_path()}) {
+    if (!isFirst)
+      candidate = candidate.parent_path() / ("stage_" + std::to_string(stage));
+  }
     if (std::filesystem::exists(candidate / "weights.json"))
       return (candidate / "weights.json").string();
   return "";
 }
 } // namespace
 
+  return runStages({{spec, load}}, argc, argv);
+}
+
+int hethub::runtime::runStages(const std::vector<EmittedStage> &stages,
+                               int argc, char **argv) {
+  const StageSpec &spec = stages[0].spec;
 int hethub::runtime::runStage(const StageSpec &spec, const Load &load, int argc,
                               char **argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -211,17 +219,27 @@ int hethub::runtime::runStage(const StageSpec &spec, const Load &load, int argc,
     RunOptions options = takeRunOptions(arguments);
     if (!arguments.empty() &&
         (arguments[0] == "--help" || arguments[0] == "-h")) {
-      std::printf("usage: %s [options]\n\nStage %d of %zu of '%s'. Rank and "
+      std::string names;
+      for (const EmittedStage &stage : stages)
+        names += (names.empty() ? "" : ", ") + std::to_string(stage.spec.stage);
+      std::printf("usage: %s [options]\n\nStage %s of %zu of '%s'. Rank and "
                   "number of ranks come from the environment "
                   "(torchrun, srun, hethub run).\n\noptions:\n%s",
-                  argv[0], spec.stage, spec.stages.size(), spec.model.c_str(),
-                  runOptionsHelp().c_str());
+                  argv[0], names.c_str(), spec.stages.size(),
+                  spec.model.c_str(), runOptionsHelp().c_str());
       return 0;
     }
     if (!arguments.empty())
       fail("unknown argument, see --help: ", arguments[0]);
     return runProcess(
-        [&](int) { return PreparedStage{spec, load, findManifest(options)}; },
+        [&](int) {
+          RankProgram program;
+          for (const EmittedStage &stage : stages)
+            program.push_back(
+                {stage.spec, stage.load,
+                 findManifest(options, stage.spec.stage, program.empty())});
+          return program;
+        },
         options);
   } catch (const std::exception &error) {
     say("error: " + messageOf(error));

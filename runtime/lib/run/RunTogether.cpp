@@ -55,27 +55,28 @@ void hethub::runtime::runTogether(const std::vector<PreparedStage> &stages,
   std::vector<std::unique_ptr<Comm>> comms;
   std::vector<std::unique_ptr<Trace>> traces;
   std::vector<RunStats> stats(static_cast<size_t>(size));
-  std::vector<const PreparedStage *> stageOf;
+  std::vector<RankProgram> programs(static_cast<size_t>(size));
   for (int rank = 0; rank < size; ++rank) {
     comms.push_back(hub.comm(rank));
     traces.push_back(
         std::make_unique<Trace>(rank, rankName(stages[0].spec, rank)));
-    stageOf.push_back(
-        &stages[static_cast<size_t>(placeOf(stages[0].spec, rank).stage)]);
+    RankProgram &program = programs[static_cast<size_t>(rank)];
+    for (const Place &place : placesOf(stages[0].spec, rank))
+      program.push_back(stages[static_cast<size_t>(place.stage)]);
+    checkRank(stagesOf(program), rank);
   }
 
   auto runOne = [&](int rank) {
     auto index = static_cast<size_t>(rank);
-    const PreparedStage &stage = *stageOf[index];
     std::string name = rankName(stages[0].spec, rank);
     try {
       Connection connection;
       if (size > 1)
         connection = {comms[index].get(), store.get(),
                       [&](const std::string &) { comms[index]->barrier(); }};
-      stats[index] = runRank(
-          stage.spec, stage.load, rank, options, stage.weightsPath, connection,
-          outputs, options.trace.empty() ? nullptr : traces[index].get());
+      stats[index] =
+          runRank(programs[index], rank, options, connection, outputs,
+                  options.trace.empty() ? nullptr : traces[index].get());
       return;
     } catch (const AbortedError &) {
       return;

@@ -28,7 +28,8 @@ int64_t hethub::runtime::maxResidentBytes() {
 std::string hethub::runtime::statsLine(const StageSpec &spec, int rank,
                                        const RunOptions &options,
                                        const RunStats &stats) {
-  Place place = placeOf(spec, rank);
+  std::vector<Place> places = placesOf(spec, rank);
+  const Place &place = places[0];
   const DeviceSpec &device = spec.stages[static_cast<size_t>(place.stage)];
   int microbatches = spec.training ? spec.microbatches : options.microbatches;
   int64_t repeats = spec.training ? stats.steps : options.repeats;
@@ -67,6 +68,9 @@ std::string hethub::runtime::statsLine(const StageSpec &spec, int rank,
       {"samples_per_s",
        stats.wallS > 0 ? samples * static_cast<double>(repeats) / stats.wallS
                        : 0.0}};
+  if (places.size() > 1)
+    for (const Place &each : places)
+      line["stages"].push_back(each.stage);
   // Without the first repeat, in which the pipeline fills and caches are cold.
   if (stats.repeatEndS.size() > 1)
     line["steady_samples_per_s"] =

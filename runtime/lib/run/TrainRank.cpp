@@ -14,9 +14,8 @@
 
 using namespace hethub::runtime;
 
-RunStats hethub::runtime::trainRank(const StageSpec &spec, const Load &load,
-                                    int rank, const RunOptions &options,
-                                    const std::string &weightsPath,
+RunStats hethub::runtime::trainRank(const RankProgram &program, int rank,
+                                    const RunOptions &options,
                                     const Connection &connection,
                                     Trace *trace) {
   // Properties of the thread. Backward is a function of the program: nothing
@@ -27,21 +26,27 @@ RunStats hethub::runtime::trainRank(const StageSpec &spec, const Load &load,
   applyComputeSettings(options.threads);
   computeDeterministically();
 
+  RankStages stages = stagesOf(program);
+  const StageSpec &spec = *stages[0];
   checkTrainOptions(spec, options);
   RunStats stats;
   at::Device device = deviceOfRank(spec, rank);
-  TrainData data(spec, options.train.data, options.train.seed, device);
+  TrainData data(stages, options.train.data, options.train.seed, device);
   auto begin = Clock::now();
-  WeightsFile weights(weightsPath, device);
-  Functions functions = load(weights);
+  // Stages of one rank share the tensors of parameters that both have.
+  std::vector<std::string> manifests;
+  for (const PreparedStage &stage : program)
+    manifests.push_back(stage.weightsPath);
+  WeightsFile weights(manifests, device);
+  std::vector<Functions> functions;
+  for (const PreparedStage &stage : program)
+    functions.push_back(stage.load(weights));
   stats.weightsBytes = weights.totalBytes();
   stats.loadS = secondsBetween(begin, Clock::now());
 
   if (connection.store) {
-    agree(
-        *connection.store, spec, rank, spec.microbatches, 1,
-        expandSchedule(spec, placeOf(spec, rank).replica, spec.microbatches, 1),
-        {trainSettings(options), data.samples()});
+    agree(*connection.store, stages, rank, spec.microbatches, 1,
+          stepOfRank(stages, rank), {trainSettings(options), data.samples()});
     connection.barrier("first step");
   }
   std::unique_ptr<ChannelComms> channels;
@@ -57,10 +62,10 @@ RunStats hethub::runtime::trainRank(const StageSpec &spec, const Load &load,
       return channels->groupOf(ranks);
     };
   }
-  Trainer trainer(spec, rank, options, weights, std::move(functions), data,
+  Trainer trainer(stages, rank, options, weights, std::move(functions), data,
                   std::move(comms), device, trace, stats);
   trainer.run(checkpointHooks(
-      options.train.checkpoint, spec, rank,
+      options.train.checkpoint, stages, rank,
       [&](int64_t number) { return sumOverRanks(connection.host, number); }));
   return stats;
 }

@@ -6,8 +6,8 @@
 namespace hethub::runtime {
 
 /// Checks, loads, agrees and trains. `trace` may be null.
-RunStats trainRank(const StageSpec &spec, const Load &load, int rank,
-                   const RunOptions &options, const std::string &weightsPath,
-                   const Connection &connection, Trace *trace);
+RunStats trainRank(const RankProgram &program, int rank,
+                   const RunOptions &options, const Connection &connection,
+                   Trace *trace);
 
 } // namespace hethub::runtime

@@ -34,10 +34,8 @@ void hethub::runtime::checkOutput(const StageSpec &spec, const PortSpec &port,
          ", got: ", typeName(output.scalar_type(), output.sizes()));
 }
 
-Compute::Compute(const StageSpec &spec, int rank, at::Device device,
-                 Recorder &recorder)
-    : spec_(spec),
-      deviceSpec_(spec.stages[static_cast<size_t>(placeOf(spec, rank).stage)]),
+Compute::Compute(const StageSpec &spec, at::Device device, Recorder &recorder)
+    : spec_(spec), deviceSpec_(spec.stages[static_cast<size_t>(spec.stage)]),
       device_(device), recorder_(recorder) {
   recorder_.stats.emulated = isEmulated(spec);
   if (recorder_.stats.emulated)
@@ -67,6 +65,7 @@ Tensors Compute::run(Action action, const Forward &function, Tensors inputs,
     recorder_.trace->add(
         {Trace::Compute,
          std::string(nameOf(action)) + " " + std::to_string(microbatch), begin,
-         Clock::now(), static_cast<int>(microbatch)});
+         Clock::now(), static_cast<int>(microbatch), 0, 0,
+         recorder_.stageOf(spec_)});
   return outputs;
 }

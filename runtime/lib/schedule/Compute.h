@@ -18,8 +18,7 @@ void checkOutputs(const StageSpec &spec, const FunctionPorts &function,
 
 class Compute {
 public:
-  Compute(const StageSpec &spec, int rank, at::Device device,
-          Recorder &recorder);
+  Compute(const StageSpec &spec, at::Device device, Recorder &recorder);
 
   /// Runs `function`, waits for the device and until the emulated time is over.
   /// `busyS` grows by what that took.

@@ -2,6 +2,7 @@
 // device would have finished: the other stages keep their cores, and a busy
 // neighbour hides in the slack.
 #include "Emulation.h"
+#include "hethub/runtime/Executor.h"
 
 #include <thread>
 
@@ -52,9 +53,11 @@ void hethub::runtime::sleepPrecisely() {
 
 double hethub::runtime::busyShares(const StageSpec &spec) {
   double shares = 0;
-  for (const DeviceSpec &device : spec.stages)
-    shares += device.replicas /
-              (device.emulatedSlowdown > 0 ? device.emulatedSlowdown : 1);
+  for (int rank = 0; rank < worldSize(spec); ++rank) {
+    const DeviceSpec &device =
+        spec.stages[static_cast<size_t>(placesOf(spec, rank)[0].stage)];
+    shares += 1 / (device.emulatedSlowdown > 0 ? device.emulatedSlowdown : 1);
+  }
   return shares;
 }
 

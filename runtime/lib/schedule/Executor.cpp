@@ -17,11 +17,11 @@ Executor::Executor(const StageSpec &spec, int rank,
 void Executor::run(const Feed &feed, const Sink &sink,
                    const std::function<void()> &meet, RunStats &stats) {
   std::vector<Step> steps = expandSchedule(
-      spec_, placeOf(spec_, rank_).replica, options_.microbatches,
+      spec_, placesOf(spec_, rank_)[0].replica, options_.microbatches,
       options_.drain ? 1 : options_.repeats);
   int first = 0; // microbatch of this round
   Recorder recorder{trace_, stats};
-  Compute compute(spec_, rank_, device_, recorder);
+  Compute compute(spec_, device_, recorder);
   Waiting received, toSend; // by channel
   auto repeatOf = [&](const Step &step) {
     return static_cast<size_t>((first + step.microbatch) /
@@ -51,7 +51,8 @@ void Executor::run(const Feed &feed, const Sink &sink,
   stats.repeatBusyS.assign(static_cast<size_t>(options_.repeats), 0);
   stats.repeatEndS.assign(static_cast<size_t>(options_.repeats), 0);
   Clock::time_point start;
-  Messages messages(spec_, device_, options_.ahead, commOf_, recorder);
+  Messages messages({&spec_}, rank_, device_, options_.ahead, commOf_,
+                    recorder);
   auto runSteps = [&] {
     messages.expect(steps, first);
     if (options_.drain)

@@ -21,11 +21,13 @@ at::Tensor Waiting::take(int key, int64_t microbatch) {
 }
 
 const ChannelSpec &Messages::channelOf(const Step &step) const {
-  return *findChannel(spec_, step.channel);
+  return *findChannel(*stages_[step.place], step.channel);
 }
 
 void Messages::expect(const std::vector<Step> &steps, int64_t first) {
   for (const Step &step : steps) {
+    if (isLocal(step))
+      continue;
     EndKey key{step.channel, step.peerRank};
     if (step.action == Action::Receive) {
       auto found = receives_.find(key);
@@ -41,7 +43,7 @@ void Messages::expect(const std::vector<Step> &steps, int64_t first) {
       // under way, its table bounds.
       sends_.try_emplace(key, commOf_(channelOf(step), step.peerRank),
                          channelOf(step), step.peerRank,
-                         spec_.training ? 0 : depth_);
+                         stages_[step.place]->training ? 0 : depth_);
     }
   }
   for (auto &[key, end] : receives_)
@@ -51,6 +53,12 @@ void Messages::expect(const std::vector<Step> &steps, int64_t first) {
 at::Tensor Messages::receive(const Step &step, int64_t first) {
   auto begin = Clock::now();
   int64_t microbatch = first + step.microbatch;
+  if (isLocal(step)) {
+    at::Tensor value = local_.take(step.channel, microbatch);
+    record(Trace::Receive, step, microbatch, begin,
+           static_cast<int64_t>(value.nbytes()));
+    return value;
+  }
   ReceiveEnd &end = receives_.at({step.channel, step.peerRank});
   at::Tensor value = end.take(microbatch);
   end.postAhead();
@@ -64,6 +72,13 @@ at::Tensor Messages::receive(const Step &step, int64_t first) {
 void Messages::send(const Step &step, int64_t first, const at::Tensor &value) {
   auto begin = Clock::now();
   int64_t microbatch = first + step.microbatch;
+  if (isLocal(step)) {
+    // In the form of a message, so that its reader gets the same bits.
+    local_.put(step.channel, microbatch, value.contiguous());
+    record(Trace::Send, step, microbatch, begin,
+           static_cast<int64_t>(value.nbytes()));
+    return;
+  }
   int64_t bytes =
       sends_.at({step.channel, step.peerRank}).send(value, microbatch);
   recorder_.stats.sendS += secondsBetween(begin, Clock::now());
@@ -84,5 +99,6 @@ void Messages::record(Trace::Track track, const Step &step, int64_t microbatch,
   uint64_t flow = (static_cast<uint64_t>(step.channel) + 1) << 32 |
                   (static_cast<uint64_t>(microbatch) & 0xffffffff);
   recorder_.trace->add({track, channelOf(step).name, begin, Clock::now(),
-                        static_cast<int>(microbatch), bytes, flow});
+                        static_cast<int>(microbatch), bytes, flow,
+                        recorder_.stageOf(*stages_[step.place])});
 }

@@ -14,6 +14,12 @@ using CommOf = std::function<Comm &(const ChannelSpec &, int peerRank)>;
 struct Recorder {
   Trace *trace;
   RunStats &stats;
+  bool severalStages = false; ///< of the rank
+
+  /// What an event says of its stage: -1 where the rank says enough.
+  int stageOf(const StageSpec &spec) const {
+    return severalStages ? spec.stage : -1;
+  }
 };
 
 /// Values of microbatches that wait to be used or sent.
@@ -33,10 +39,10 @@ private:
 
 class Messages {
 public:
-  Messages(const StageSpec &spec, at::Device device, int depth, CommOf commOf,
-           Recorder &recorder)
-      : spec_(spec), device_(device), depth_(depth), commOf_(std::move(commOf)),
-        recorder_(recorder) {}
+  Messages(RankStages stages, int rank, at::Device device, int depth,
+           CommOf commOf, Recorder &recorder)
+      : stages_(std::move(stages)), rank_(rank), device_(device), depth_(depth),
+        commOf_(std::move(commOf)), recorder_(recorder) {}
 
   /// The rank will run `steps`, whose microbatches count from `first`. Opens
   /// their channels and posts the first receives.
@@ -55,13 +61,18 @@ private:
   void record(Trace::Track track, const Step &step, int64_t microbatch,
               Clock::time_point begin, int64_t bytes);
 
-  const StageSpec &spec_;
+  /// Between two stages of this rank: the tensor is handed over.
+  bool isLocal(const Step &step) const { return step.peerRank == rank_; }
+
+  RankStages stages_;
+  int rank_;
   at::Device device_;
   int depth_;
   CommOf commOf_;
   Recorder &recorder_;
   std::map<EndKey, SendEnd> sends_;
   std::map<EndKey, ReceiveEnd> receives_;
+  Waiting local_; ///< by channel
 };
 
 } // namespace hethub::runtime

@@ -9,24 +9,43 @@
 
 using namespace hethub::runtime;
 
+namespace {
+/// Of the first replica of each stage, and the number of ranks behind them.
+std::vector<int> firstRanks(const StageSpec &spec) {
+  std::vector<int> first;
+  int size = 0;
+  for (const DeviceSpec &device : spec.stages) {
+    first.push_back(device.firstRank >= 0 ? device.firstRank : size);
+    size = std::max(size, first.back() + device.replicas);
+  }
+  first.push_back(size);
+  return first;
+}
+} // namespace
+
 int hethub::runtime::rankOf(const StageSpec &spec, int stage, int replica) {
-  int rank = replica;
-  for (int i = 0; i < stage; ++i)
-    rank += spec.stages[static_cast<size_t>(i)].replicas;
-  return rank;
+  return firstRanks(spec)[static_cast<size_t>(stage)] + replica;
 }
 
 int hethub::runtime::worldSize(const StageSpec &spec) {
-  return rankOf(spec, static_cast<int>(spec.stages.size()), 0);
+  return firstRanks(spec).back();
 }
 
-Place hethub::runtime::placeOf(const StageSpec &spec, int rank) {
-  Place place{0, rank};
-  while (place.stage + 1 < static_cast<int>(spec.stages.size()) &&
-         place.replica >=
-             spec.stages[static_cast<size_t>(place.stage)].replicas)
-    place.replica -= spec.stages[static_cast<size_t>(place.stage++)].replicas;
-  return place;
+std::vector<Place> hethub::runtime::placesOf(const StageSpec &spec, int rank) {
+  std::vector<int> first = firstRanks(spec);
+  std::vector<Place> places;
+  for (size_t stage = 0; stage < spec.stages.size(); ++stage)
+    if (rank >= first[stage] &&
+        rank < first[stage] + spec.stages[stage].replicas)
+      places.push_back({static_cast<int>(stage), rank - first[stage]});
+  return places;
+}
+
+bool hethub::runtime::isInterleaved(const StageSpec &spec) {
+  int places = 0;
+  for (const DeviceSpec &device : spec.stages)
+    places += device.replicas;
+  return places > worldSize(spec);
 }
 
 const ChannelSpec *hethub::runtime::findChannel(const StageSpec &spec, int id) {
@@ -80,6 +99,39 @@ void checkRows(const StageSpec &spec,
   if (!computed)
     fail("schedule of stage ", spec.stage, " never computes");
 }
+/// No rank may be left out, and a rank is one device.
+void checkRanks(const StageSpec &spec) {
+  std::vector<int> first = firstRanks(spec);
+  int size = 0;
+  for (size_t stage = 0; stage < spec.stages.size(); ++stage) {
+    if (first[stage] > size)
+      fail("the first rank of stage ", stage, " must be at most ", size,
+           ", so that none is left out, got: ", first[stage]);
+    size = std::max(size, first[stage] + spec.stages[stage].replicas);
+  }
+  if (!isInterleaved(spec))
+    return;
+  if (!spec.training)
+    fail("stages must have ranks of their own in inference");
+  for (int rank = 0; rank < size; ++rank) {
+    std::vector<Place> places = placesOf(spec, rank);
+    auto deviceOf = [&](const Place &place) {
+      return spec.stages[static_cast<size_t>(place.stage)];
+    };
+    for (const Place &place : places) {
+      if (place.replica != places[0].replica ||
+          deviceOf(place).replicas != deviceOf(places[0]).replicas)
+        fail("stages that share a rank must share all of theirs, got: stages ",
+             places[0].stage, " and ", place.stage, " on rank ", rank);
+      if (deviceOf(place).type != deviceOf(places[0]).type ||
+          deviceOf(place).kind != deviceOf(places[0]).kind)
+        fail("the stages of a rank must have one device type, got: '",
+             deviceOf(places[0]).type, "' of stage ", places[0].stage, " and '",
+             deviceOf(place).type, "' of stage ", place.stage);
+    }
+  }
+}
+
 /// Rows that receive, run forward and send.
 void checkInference(const StageSpec &spec) {
   auto checkPort = [&](const PortSpec &port, bool isInput) {
@@ -141,9 +193,13 @@ void hethub::runtime::checkSpec(const StageSpec &spec) {
     if ((channel.fromStage == spec.stage) == (channel.toStage == spec.stage))
       fail("channel ", channel.id, " '", channel.name, "' must have stage ",
            spec.stage, " at exactly one end");
+    if (channel.chunkBytes < 0)
+      fail("chunks of channel ", channel.id, " '", channel.name,
+           "' must not be negative, got: ", channel.chunkBytes);
   }
   if (spec.microbatches < 1)
     fail("microbatches must be at least 1, got: ", spec.microbatches);
+  checkRanks(spec);
   if (spec.training)
     checkTraining(spec);
   else
@@ -187,9 +243,65 @@ std::vector<Step> hethub::runtime::expandSchedule(const StageSpec &spec,
   for (int first = 0; first < total; first += spec.microbatches)
     for (const RowSpec &row : spec.rows)
       if (row.replica == replica)
-        steps.push_back({row.action, first + row.microbatch, row.channel,
-                         hasPeer(row)
-                             ? rankOf(spec, peerStage(row), row.peerReplica)
-                             : -1});
+        steps.push_back(
+            {row.action, first + row.microbatch, row.channel,
+             hasPeer(row) ? rankOf(spec, peerStage(row), row.peerReplica) : -1,
+             row.position});
   return steps;
+}
+
+std::vector<Step> hethub::runtime::stepOfRank(const RankStages &stages,
+                                              int rank) {
+  std::vector<Place> places = placesOf(*stages[0], rank);
+  std::vector<Step> steps;
+  for (size_t place = 0; place < stages.size(); ++place)
+    for (Step step : expandSchedule(*stages[place], places[place].replica,
+                                    stages[place]->microbatches, 1)) {
+      step.place = place;
+      steps.push_back(step);
+    }
+  std::stable_sort(
+      steps.begin(), steps.end(),
+      [](const Step &a, const Step &b) { return a.position < b.position; });
+  return steps;
+}
+
+void hethub::runtime::checkRank(const RankStages &stages, int rank) {
+  std::vector<Place> places =
+      stages.empty() ? std::vector<Place>() : placesOf(*stages[0], rank);
+  if (stages.empty() || places.size() != stages.size())
+    fail("rank ", rank, " must run ", places.size(),
+         " stages, got: ", stages.size());
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (places[i].stage != stages[i]->stage)
+      fail("rank ", rank, " must run stage ", places[i].stage,
+           ", got a program of stage ", stages[i]->stage);
+    if (stages[i]->planHash != stages[0]->planHash ||
+        stages[i]->microbatches != stages[0]->microbatches)
+      fail("the stages of rank ", rank,
+           " must be of one plan, got another one's stage ", stages[i]->stage);
+  }
+  if (stages.size() == 1)
+    return;
+  // The order of rows over all its stages; messages between two of them are
+  // handed over in it.
+  const Step *last = nullptr;
+  std::set<std::pair<int, int>> sent;
+  std::vector<Step> steps = stepOfRank(stages, rank);
+  for (const Step &step : steps) {
+    if (last && last->position == step.position)
+      fail("rows of rank ", rank,
+           " must have positions of their own, got: ", step.position, " twice");
+    last = &step;
+    if (step.peerRank != rank)
+      continue;
+    if (step.action == Action::Send)
+      sent.insert({step.channel, step.microbatch});
+    else if (!sent.erase({step.channel, step.microbatch}))
+      fail("rank ", rank, " receives microbatch ", step.microbatch,
+           " on channel ", step.channel, " before it has sent it");
+  }
+  if (!sent.empty())
+    fail("rank ", rank, " sends microbatch ", sent.begin()->second,
+         " on channel ", sent.begin()->first, " and never receives it");
 }

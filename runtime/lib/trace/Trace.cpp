@@ -35,6 +35,8 @@ std::string Trace::json() const {
                   {"args", {{"microbatch", event.microbatch}}}});
     if (event.bytes)
       slice["args"]["bytes"] = event.bytes;
+    if (event.stage >= 0)
+      slice["args"]["stage"] = event.stage;
     events.push_back(std::move(slice));
     if (!event.flow)
       continue;

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 using namespace hethub::runtime;
 namespace fs = std::filesystem;
@@ -49,12 +50,23 @@ void removeCheckpoint(const std::string &folder, const std::string &name) {
   fs::rename(fs::path(folder) / name, aside, ignored);
   fs::remove_all(aside, ignored);
 }
+
+/// Names of what training changes in a stage.
+std::set<std::string> changedBy(const StageSpec &spec) {
+  std::set<std::string> names;
+  for (const TrainedSpec &parameter : spec.trained)
+    names.insert(parameter.name);
+  for (const PortSpec &port : spec.outputs)
+    if (!port.updateOf.empty())
+      names.insert(port.updateOf);
+  return names;
+}
 } // namespace
 
-Checkpoints::Checkpoints(std::string folder, int kept, const StageSpec &spec,
+Checkpoints::Checkpoints(std::string folder, int kept, RankStages stages,
                          int rank, SumOverRanks sum)
-    : folder_(std::move(folder)), kept_(kept), spec_(spec), rank_(rank),
-      sum_(std::move(sum)) {}
+    : folder_(std::move(folder)), kept_(kept), stages_(std::move(stages)),
+      spec_(*stages_[0]), rank_(rank), sum_(std::move(sum)) {}
 
 void Checkpoints::waitToBeStopped() const {
   // Another rank has failed and is about to say why; it does not come to this
@@ -124,21 +136,26 @@ bool Checkpoints::begin(TrainState &state, bool resume) {
   return true;
 }
 
-void Checkpoints::writeStage(const TrainState &state,
-                             const std::string &folder) const {
-  Place place = placeOf(spec_, rank_);
-  if (place.replica != 0)
-    return;
-  NamedTensors values, kept;
-  for (const ParameterState &parameter : state.parameters) {
-    values.emplace_back(parameter.name, parameter.value);
-    for (const auto &[kind, tensor] : parameter.optimizer)
-      kept.emplace_back(optimizerKey(kind, parameter.name), tensor);
+void Checkpoints::writeStages(const TrainState &state,
+                              const std::string &folder) const {
+  std::vector<Place> places = placesOf(spec_, rank_);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    if (places[i].replica != 0)
+      continue;
+    std::set<std::string> names = changedBy(*stages_[i]);
+    NamedTensors values, kept;
+    for (const ParameterState &parameter : state.parameters) {
+      if (!names.count(parameter.name))
+        continue;
+      values.emplace_back(parameter.name, parameter.value);
+      for (const auto &[kind, tensor] : parameter.optimizer)
+        kept.emplace_back(optimizerKey(kind, parameter.name), tensor);
+    }
+    int stage = places[i].stage;
+    writeSafetensors((fs::path(folder) / parameterFile(stage)).string(), values,
+                     {{"format", "pt"}});
+    writeSafetensors((fs::path(folder) / optimizerFile(stage)).string(), kept);
   }
-  writeSafetensors((fs::path(folder) / parameterFile(place.stage)).string(),
-                   values, {{"format", "pt"}});
-  writeSafetensors((fs::path(folder) / optimizerFile(place.stage)).string(),
-                   kept);
 }
 
 void Checkpoints::publish(const TrainState &state,
@@ -203,7 +220,7 @@ Checkpoints::Outcome Checkpoints::attempt(const TrainState &state) const {
       onDisk(part, [&](auto &error) { fs::create_directories(part, error); });
   });
   if (outcome.allDid)
-    outcome = together([&] { writeStage(state, part); });
+    outcome = together([&] { writeStages(state, part); });
   if (outcome.allDid)
     outcome = together([&] {
       if (rank_ == 0)
@@ -232,12 +249,12 @@ bool Checkpoints::trySave(const TrainState &state) {
 }
 
 TrainHooks hethub::runtime::checkpointHooks(const CheckpointOptions &options,
-                                            const StageSpec &spec, int rank,
+                                            const RankStages &stages, int rank,
                                             SumOverRanks sum) {
   if (options.folder.empty())
     return {};
-  auto checkpoints = std::make_shared<Checkpoints>(options.folder, options.kept,
-                                                   spec, rank, std::move(sum));
+  auto checkpoints = std::make_shared<Checkpoints>(
+      options.folder, options.kept, stages, rank, std::move(sum));
   TrainHooks hooks;
   hooks.restore = [checkpoints, rank,
                    resume = options.resume](TrainState &state) {

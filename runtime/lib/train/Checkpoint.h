@@ -30,7 +30,7 @@ using SumOverRanks = std::function<int64_t(int64_t)>;
 class Checkpoints {
 public:
   /// Keeps the newest `kept` checkpoints of `folder`, 0: all.
-  Checkpoints(std::string folder, int kept, const StageSpec &spec, int rank,
+  Checkpoints(std::string folder, int kept, RankStages stages, int rank,
               SumOverRanks sum);
 
   /// Call before the first step, on all ranks. With `resume` puts the newest
@@ -60,20 +60,22 @@ private:
   void demand(const Outcome &outcome) const;
   [[noreturn]] void waitToBeStopped() const;
   Outcome attempt(const TrainState &state) const;
-  void writeStage(const TrainState &state, const std::string &folder) const;
+  void writeStages(const TrainState &state, const std::string &folder) const;
   void publish(const TrainState &state, const std::string &name) const;
   void removeOld(int64_t step) const;
 
   std::string folder_;
   int kept_;
-  const StageSpec &spec_;
+  RankStages stages_;
+  const StageSpec &spec_; ///< the first of them, for what all share
   int rank_;
   SumOverRanks sum_;
 };
 
-/// What the training loop calls; empty functions without a folder. `spec` must
-/// outlive them.
+/// What the training loop calls; empty functions without a folder. `stages`
+/// must outlive them.
 TrainHooks checkpointHooks(const CheckpointOptions &options,
-                           const StageSpec &spec, int rank, SumOverRanks sum);
+                           const RankStages &stages, int rank,
+                           SumOverRanks sum);
 
 } // namespace hethub::runtime

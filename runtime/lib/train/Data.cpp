@@ -18,14 +18,15 @@ int64_t samplesPerMicrobatch(const StageSpec &spec) {
   return std::max<int64_t>(1, spec.microbatchAxisSize);
 }
 
-/// Inputs of all functions of the stage that come from the data.
-std::vector<const PortSpec *> dataPorts(const StageSpec &spec) {
+/// Inputs of all functions of the stages that come from the data.
+std::vector<const PortSpec *> dataPorts(const RankStages &stages) {
   std::vector<const PortSpec *> ports;
-  for (const std::vector<PortSpec> *inputs :
-       {&spec.inputs, &spec.backward.inputs, &spec.weight.inputs})
-    for (const PortSpec &port : *inputs)
-      if (port.index >= 0)
-        ports.push_back(&port);
+  for (const StageSpec *spec : stages)
+    for (const std::vector<PortSpec> *inputs :
+         {&spec->inputs, &spec->backward.inputs, &spec->weight.inputs})
+      for (const PortSpec &port : *inputs)
+        if (port.index >= 0)
+          ports.push_back(&port);
   return ports;
 }
 
@@ -57,10 +58,10 @@ int64_t hethub::runtime::samplesPerStep(const StageSpec &spec) {
   return samplesPerMicrobatch(spec) * spec.microbatches;
 }
 
-TrainData::TrainData(const StageSpec &spec, const DataOptions &options,
+TrainData::TrainData(const RankStages &stages, const DataOptions &options,
                      uint64_t seed, at::Device device)
-    : spec_(spec), options_(options), device_(device) {
-  std::vector<const PortSpec *> ports = dataPorts(spec);
+    : spec_(*stages[0]), options_(options), device_(device) {
+  std::vector<const PortSpec *> ports = dataPorts(stages);
   if (ports.empty())
     return;
   if (options.file.empty())
@@ -69,10 +70,10 @@ TrainData::TrainData(const StageSpec &spec, const DataOptions &options,
     openArrays(ports);
   else
     openTokens(ports);
-  if (samples_ > 0 && samples_ < samplesPerStep(spec))
-    fail("the data must have at least the ", samplesPerStep(spec),
-         " samples of one step (", spec.microbatches, " microbatches of ",
-         samplesPerMicrobatch(spec), "), got: ", samples_, " in ",
+  if (samples_ > 0 && samples_ < samplesPerStep(spec_))
+    fail("the data must have at least the ", samplesPerStep(spec_),
+         " samples of one step (", spec_.microbatches, " microbatches of ",
+         samplesPerMicrobatch(spec_), "), got: ", samples_, " in ",
          options.file);
   setSeed(seed);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "SampleOrder.h"
-#include "hethub/runtime/Stage.h"
+#include "hethub/runtime/Executor.h"
 #include "hethub/runtime/TrainOptions.h"
 
 #include <functional>
@@ -16,12 +16,12 @@ int64_t samplesPerStep(const StageSpec &spec);
 
 class TrainData {
 public:
-  /// Opens what this stage reads. Throws Error: no such file, an input that is
-  /// missing or of another type, fewer samples than one step needs.
-  TrainData(const StageSpec &spec, const DataOptions &options, uint64_t seed,
+  /// Opens what the stages of a rank read. Throws Error: no such file, an input
+  /// that is missing or of another type, fewer samples than one step needs.
+  TrainData(const RankStages &stages, const DataOptions &options, uint64_t seed,
             at::Device device);
 
-  /// Samples of the file; 0: this stage reads none.
+  /// Samples of the file; 0: this rank reads none.
   int64_t samples() const { return samples_; }
   /// After a resume.
   void setSeed(uint64_t seed);

@@ -1,5 +1,5 @@
-// The gradients of one rank: summed over microbatches, then over the ranks that
-// have the same parameter.
+// The gradients of one rank: summed over microbatches, then over the stages of
+// the rank and over the ranks that have the same parameter.
 #pragma once
 
 #include "hethub/runtime/Comm.h"
@@ -15,26 +15,28 @@ public:
   using GroupOf = std::function<Comm &(const std::vector<int> &ranks)>;
 
   /// `steps` are those of one step of the rank. `types` are the types to sum
-  /// in, for each of StageSpec::trained. Opens the communicators of all sums:
+  /// in, for each of `trainedOf(stages)`. Opens the communicators of all sums:
   /// all ranks must construct theirs at the same point.
-  Gradients(const StageSpec &spec, int rank, const std::vector<Step> &steps,
-            std::vector<at::ScalarType> types, at::Device device,
+  Gradients(RankStages stages, int rank, const std::vector<Step> &steps,
+            const std::vector<at::ScalarType> &types, at::Device device,
             const GroupOf &groupOf);
 
-  /// Takes the gradients among a function's outputs, in the order of rows.
-  /// Those that are undefined must have been taken early.
-  void take(Action action, Tensors &outputs);
+  /// Takes the gradients among the outputs of a function of stage `place` of
+  /// the rank, in the order of rows. Those that are undefined must have been
+  /// taken early.
+  void take(size_t place, Action action, Tensors &outputs);
 
   /// Whether sums over ranks may start while the next function of this kind
   /// runs: it is the last one that gives its gradients.
-  bool wantsEarly(Action action) const;
+  bool wantsEarly(size_t place, Action action) const;
   /// Takes one output of the function that runs.
-  void takeEarly(Action action, size_t output, at::Tensor gradient);
+  void takeEarly(size_t place, Action action, size_t output,
+                 at::Tensor gradient);
 
   /// Waits for the sums over ranks.
   void finish();
 
-  /// Of StageSpec::trained, in order, after finish(). The next take() starts
+  /// Of `trainedOf(stages)`, in order, after finish(). The next take() starts
   /// anew.
   std::vector<at::Tensor> handOver();
 
@@ -59,24 +61,37 @@ private:
     std::vector<Bucket> buckets;
     size_t started = 0;
   };
-  struct Buffer {
-    at::ScalarType type;
+  /// What one stage of the rank adds up.
+  struct Share {
+    size_t place;
     at::Tensor sum;         ///< undefined: nothing yet
-    at::Tensor flat;        ///< its place in a bucket; undefined: in none
     int rows = 0, left = 0; ///< that give a gradient in a step
   };
+  struct Parameter {
+    TrainedSpec spec;
+    at::ScalarType type;
+    at::Tensor flat;           ///< its place in a bucket; undefined: in none
+    std::vector<Share> shares; ///< by stage
+    bool isReady() const;
+  };
   void makeGroups(const GroupOf &groupOf, at::Device device);
-  void add(Buffer &buffer, at::Tensor gradient);
+  Share &shareOf(size_t place, const std::string &parameter);
+  const Share &shareOf(size_t place, const std::string &parameter) const;
+  void add(size_t place, const std::string &parameter, at::Tensor gradient);
+  at::Tensor sumOfShares(Parameter &parameter);
   void startReady();
 
-  const StageSpec &spec_;
-  Place place_;
-  std::vector<Buffer> buffers_; ///< by position in StageSpec::trained
+  RankStages stages_;
+  std::vector<Place> places_;
+  std::vector<Parameter> parameters_; ///< as `trainedOf` has them
   std::map<std::string, size_t> positions_;
   std::vector<Group> groups_;
 };
 
-/// All replicas of the stages, in order.
+/// The parameters that a rank trains: those of its stages, each once.
+std::vector<TrainedSpec> trainedOf(const RankStages &stages);
+
+/// All ranks of the stages, ascending.
 std::vector<int> ranksOf(const StageSpec &spec, const std::vector<int> &stages);
 
 } // namespace hethub::runtime

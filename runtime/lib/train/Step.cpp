@@ -5,67 +5,70 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <mutex>
 
 using namespace hethub::runtime;
 
-TrainingStep::TrainingStep(const StageSpec &spec, int rank,
-                           const std::vector<Step> &steps, Functions functions,
-                           Messages &messages, Compute &compute,
-                           Gradients &gradients, Updates &updates,
-                           at::Device device, Recorder &recorder)
-    : spec_(spec), steps_(steps), functions_(std::move(functions)),
-      messages_(messages), compute_(compute), gradients_(gradients),
-      updates_(updates), device_(device), recorder_(recorder) {
+TrainingStage::TrainingStage(const StageSpec &spec, Functions functions,
+                             Updates updates, at::Device device,
+                             Recorder &recorder)
+    : spec(spec), functions(std::move(functions)), updates(std::move(updates)),
+      compute(spec, device, recorder) {
   for (Action action : {Action::Backward, Action::Weight})
     for (const PortSpec &port : *portsOf(spec, action).inputs)
       if (port.saved >= 0)
-        lastReader_[port.saved] = action;
+        lastReader[port.saved] = action;
 }
 
 Tensors TrainingStep::inputsOf(const Step &row, const Feed &feed) {
+  TrainingStage &stage = stages_[row.place];
   Tensors inputs;
-  for (const PortSpec &port : *portsOf(spec_, row.action).inputs)
+  for (const PortSpec &port : *portsOf(stage.spec, row.action).inputs)
     if (port.channel >= 0)
       inputs.push_back(received_.take(port.channel, row.microbatch));
     else if (port.saved < 0)
       inputs.push_back(feed(port, row.microbatch));
-    else if (lastReader_.at(port.saved) == row.action)
-      inputs.push_back(slots_.take(port.saved, row.microbatch));
+    else if (stage.lastReader.at(port.saved) == row.action)
+      inputs.push_back(stage.slots.take(port.saved, row.microbatch));
     else
-      inputs.push_back(slots_.get(port.saved, row.microbatch));
+      inputs.push_back(stage.slots.get(port.saved, row.microbatch));
   return inputs;
 }
 
-Forward TrainingStep::functionOf(Action action) {
+Forward TrainingStep::functionOf(size_t place, Action action) {
+  const Functions &functions = stages_[place].functions;
   if (action == Action::Forward)
-    return functions_.forward;
+    return functions.forward;
   bool isBackward = action == Action::Backward;
   const auto &early =
-      isBackward ? functions_.earlyBackward : functions_.earlyWeight;
-  if (!early || !gradients_.wantsEarly(action))
-    return isBackward ? functions_.backward : functions_.weight;
-  return [this, action, &early](Tensors inputs) {
+      isBackward ? functions.earlyBackward : functions.earlyWeight;
+  if (!early || !gradients_.wantsEarly(place, action))
+    return isBackward ? functions.backward : functions.weight;
+  return [this, place, action, &early](Tensors inputs) {
     return early(std::move(inputs), [&](size_t output, at::Tensor gradient) {
-      gradients_.takeEarly(action, output, std::move(gradient));
+      gradients_.takeEarly(place, action, output, std::move(gradient));
     });
   };
 }
 
 void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
                            const Feed &feed, Losses &losses, double &busyS) {
+  TrainingStage &stage = stages_[row.place];
+  FunctionPorts ports = portsOf(stage.spec, row.action);
   // Adding up gradients is the device's work like the rest: an emulated one
   // sleeps behind it.
-  Forward function = [&, called = functionOf(row.action)](Tensors inputs) {
-    Tensors outputs = called(std::move(inputs));
-    checkOutputs(spec_, portsOf(spec_, row.action), outputs);
-    gradients_.take(row.action, outputs);
-    return outputs;
-  };
+  Forward function =
+      [&, called = functionOf(row.place, row.action)](Tensors inputs) {
+        Tensors outputs = called(std::move(inputs));
+        checkOutputs(stage.spec, ports, outputs);
+        gradients_.take(row.place, row.action, outputs);
+        return outputs;
+      };
   Tensors inputs = inputsOf(row, feed);
-  int64_t microbatch = step * spec_.microbatches + row.microbatch;
+  int64_t microbatch = step * stage.spec.microbatches + row.microbatch;
   std::unique_lock<std::mutex> turn;
-  if (functions_.isRandom) {
+  if (stage.functions.isRandom) {
     // LibTorch has one generator a process: ranks that are threads take turns.
     static std::mutex mutex;
     turn = std::unique_lock(mutex);
@@ -74,34 +77,49 @@ void TrainingStep::compute(const Step &row, int64_t step, uint64_t seed,
       std::lock_guard inside(generator.mutex());
       generator.set_current_seed(
           mixSeed({seed, static_cast<uint64_t>(step),
-                   static_cast<uint64_t>(spec_.stage),
+                   static_cast<uint64_t>(stage.spec.stage),
                    static_cast<uint64_t>(row.microbatch)}));
     }
   }
-  Tensors outputs =
-      compute_.run(row.action, function, std::move(inputs), microbatch, busyS);
+  Tensors outputs = stage.compute.run(row.action, function, std::move(inputs),
+                                      microbatch, busyS);
   turn = {};
-  const std::vector<PortSpec> &ports = *portsOf(spec_, row.action).outputs;
   if (row.action == Action::Forward)
-    updates_.take(outputs);
+    stage.updates.take(outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (ports[i].channel >= 0)
-      toSend_.put(ports[i].channel, row.microbatch, std::move(outputs[i]));
-    else if (ports[i].saved >= 0)
-      slots_.put(ports[i].saved, row.microbatch, std::move(outputs[i]));
-    else if (ports[i].isLoss)
+    const PortSpec &port = (*ports.outputs)[i];
+    if (port.channel >= 0)
+      toSend_.put(port.channel, row.microbatch, std::move(outputs[i]));
+    else if (port.saved >= 0)
+      stage.slots.put(port.saved, row.microbatch, std::move(outputs[i]));
+    else if (port.isLoss)
       losses[row.microbatch] = std::move(outputs[i]);
   }
+}
+
+/// What the rank's stages share with other ranks, once all of them are done.
+void TrainingStep::sumOverRanks() {
+  gradients_.finish();
+  for (TrainingStage &stage : stages_)
+    stage.updates.average();
 }
 
 void TrainingStep::run(int64_t step, uint64_t seed, const Feed &feed,
                        const std::function<void()> &optimize, Losses &losses,
                        double &busyS) {
-  int64_t first = step * spec_.microbatches;
+  int64_t first = step * stages_[0].spec.microbatches;
   messages_.expect(steps_, first);
-  bool averaged = false;
+  // Sums and optimizer belong to the rank: the last of its stages' rows does
+  // them for all.
+  auto isLast = [&](const Step &row) {
+    return std::none_of(
+        &row + 1, steps_.data() + steps_.size(),
+        [&](const Step &later) { return later.action == row.action; });
+  };
+  bool summed = false;
   for (const Step &row : steps_) {
     auto begin = Clock::now();
+    TrainingStage &stage = stages_[row.place];
     switch (row.action) {
     case Action::Receive:
       received_.put(row.channel, row.microbatch, messages_.receive(row, first));
@@ -110,25 +128,29 @@ void TrainingStep::run(int64_t step, uint64_t seed, const Feed &feed,
       messages_.send(row, first, toSend_.take(row.channel, row.microbatch));
       continue;
     case Action::AllReduce:
-      gradients_.finish();
-      updates_.average();
-      averaged = true;
+      if (isLast(row)) {
+        sumOverRanks();
+        summed = true;
+      }
       break;
     case Action::OptimizerStep:
-      if (!averaged)
-        updates_.average();
+      if (!isLast(row))
+        break;
+      if (!summed)
+        sumOverRanks();
       optimize();
-      compute_.synchronize();
+      stage.compute.synchronize();
       break;
     default:
-      if (hasFunction(spec_, row.action)) {
+      if (hasFunction(stage.spec, row.action)) {
         compute(row, step, seed, feed, losses, busyS);
         continue;
       }
     }
     if (recorder_.trace)
       recorder_.trace->add({Trace::Compute, nameOf(row.action), begin,
-                            Clock::now(), static_cast<int>(first)});
+                            Clock::now(), static_cast<int>(first), 0, 0,
+                            recorder_.stageOf(stage.spec)});
   }
   messages_.finish();
 }

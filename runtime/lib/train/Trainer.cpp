@@ -17,11 +17,11 @@ namespace {
 // A run of many steps must not grow: times of single steps are kept for these.
 constexpr size_t mostStepTimes = 1 << 12;
 
-/// `trained` by name, as the functions read them.
-std::vector<at::Tensor> trainedTensors(const StageSpec &spec,
-                                       WeightsFile &weights) {
+/// As the functions read them.
+std::vector<at::Tensor> tensorsOf(const std::vector<TrainedSpec> &trained,
+                                  WeightsFile &weights) {
   std::vector<at::Tensor> tensors;
-  for (const TrainedSpec &parameter : spec.trained)
+  for (const TrainedSpec &parameter : trained)
     tensors.push_back(
         weights.get(parameter.name, parameter.dtype, parameter.shape));
   return tensors;
@@ -35,13 +35,25 @@ std::vector<at::ScalarType> gradientTypes(const Optimizer &optimizer,
   return types;
 }
 
-Functions checkedFunctions(const StageSpec &spec, Functions functions) {
+void checkFunctions(const StageSpec &spec, const Functions &functions) {
   if (!functions.forward ||
       (hasFunction(spec, Action::Backward) && !functions.backward) ||
       (hasFunction(spec, Action::Weight) && !functions.weight))
     fail("the program of stage ", spec.stage,
          " must have all functions that its tables describe");
-  return functions;
+}
+
+std::vector<TrainingStage>
+trainingStages(const RankStages &specs, std::vector<Functions> functions,
+               WeightsFile &weights, const Gradients::GroupOf &groupOf,
+               at::Device device, Recorder &recorder) {
+  std::vector<TrainingStage> stages;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    checkFunctions(*specs[i], functions[i]);
+    stages.emplace_back(*specs[i], std::move(functions[i]),
+                        Updates(*specs[i], weights, groupOf), device, recorder);
+  }
+  return stages;
 }
 } // namespace
 
@@ -84,33 +96,32 @@ std::string hethub::runtime::trainSettings(const RunOptions &options) {
   return text.str();
 }
 
-Trainer::Trainer(const StageSpec &spec, int rank, const RunOptions &options,
-                 WeightsFile &weights, Functions functions, TrainData &data,
-                 TrainerComms comms, at::Device device, Trace *trace,
-                 RunStats &stats)
-    : spec_(spec), rank_(rank), options_(options), train_(options.train),
+Trainer::Trainer(const RankStages &stages, int rank, const RunOptions &options,
+                 WeightsFile &weights, std::vector<Functions> functions,
+                 TrainData &data, TrainerComms comms, at::Device device,
+                 Trace *trace, RunStats &stats)
+    : spec_(*stages[0]), rank_(rank), options_(options), train_(options.train),
       data_(data), comms_(std::move(comms)), trace_(trace), stats_(stats),
-      recorder_{trace, stats},
-      steps_(expandSchedule(spec, placeOf(spec, rank).replica,
-                            spec.microbatches, 1)),
-      parameters_(trainedTensors(spec, weights)),
+      recorder_{trace, stats, stages.size() > 1},
+      steps_(stepOfRank(stages, rank)), trained_(trainedOf(stages)),
+      parameters_(tensorsOf(trained_, weights)),
       optimizer_(options.train.optimizer, parameters_),
       gradients_(spec, rank, steps_,
                  gradientTypes(optimizer_, parameters_.size()), device,
                  comms_.groupOf),
-      updates_(spec, weights, comms_.groupOf),
-      messages_(spec, device, options.ahead, comms_.of, recorder_),
-      compute_(spec, rank, device, recorder_),
-      step_(spec, rank, steps_, checkedFunctions(spec, std::move(functions)),
-            messages_, compute_, gradients_, updates_, device, recorder_),
-      talk_(comms_.host, spec.microbatches) {
+      stages_(trainingStages(stages, std::move(functions), weights,
+                             comms_.groupOf, device, recorder_)),
+      messages_(stages, rank, device, options.ahead, comms_.of, recorder_),
+      step_(stages_, steps_, messages_, gradients_, device, recorder_),
+      talk_(comms_.host, spec_.microbatches) {
   state_.seed = train_.seed;
   state_.optimizer = train_.optimizer.name;
   for (size_t i = 0; i < parameters_.size(); ++i)
     state_.parameters.push_back(
-        {spec.trained[i].name, parameters_[i], optimizer_.state(i)});
-  for (const auto &[name, value] : updates_.parameters())
-    state_.parameters.push_back({name, value, {}});
+        {trained_[i].name, parameters_[i], optimizer_.state(i)});
+  for (const TrainingStage &stage : stages_)
+    for (const auto &[name, value] : stage.updates.parameters())
+      state_.parameters.push_back({name, value, {}});
 }
 
 bool Trainer::needsNorm() const {
@@ -131,8 +142,8 @@ void Trainer::checkLosses() const {
 void Trainer::writeGradients(const std::vector<at::Tensor> &gradients) const {
   std::vector<std::pair<std::string, at::Tensor>> arrays;
   for (size_t i = 0; i < gradients.size(); ++i)
-    if (gradients_.answersFor(spec_.trained[i]))
-      arrays.emplace_back(spec_.trained[i].name, gradients[i]);
+    if (gradients_.answersFor(trained_[i]))
+      arrays.emplace_back(trained_[i].name, gradients[i]);
   // The other replicas of a stage have nothing to say.
   if (arrays.empty())
     return;

@@ -24,10 +24,12 @@ struct TrainerComms {
 
 class Trainer {
 public:
-  /// All ranks must construct theirs at the same point. `trace` may be null.
-  Trainer(const StageSpec &spec, int rank, const RunOptions &options,
-          WeightsFile &weights, Functions functions, TrainData &data,
-          TrainerComms comms, at::Device device, Trace *trace, RunStats &stats);
+  /// `functions` are those of each of the rank's stages. All ranks must
+  /// construct theirs at the same point. `trace` may be null.
+  Trainer(const RankStages &stages, int rank, const RunOptions &options,
+          WeightsFile &weights, std::vector<Functions> functions,
+          TrainData &data, TrainerComms comms, at::Device device, Trace *trace,
+          RunStats &stats);
 
   /// Runs until all steps are done or one of the ranks was asked to stop.
   void run(const TrainHooks &hooks);
@@ -40,7 +42,7 @@ private:
   void writeGradients(const std::vector<at::Tensor> &gradients) const;
   bool needsNorm() const;
 
-  const StageSpec &spec_;
+  const StageSpec &spec_; ///< the first of the rank's, for what all share
   int rank_;
   const RunOptions &options_;
   const TrainOptions &train_;
@@ -50,12 +52,12 @@ private:
   RunStats &stats_;
   Recorder recorder_;
   std::vector<Step> steps_;
-  std::vector<at::Tensor> parameters_; ///< of StageSpec::trained
+  std::vector<TrainedSpec> trained_;   ///< by the rank
+  std::vector<at::Tensor> parameters_; ///< of `trained_`
   Optimizer optimizer_;
   Gradients gradients_;
-  Updates updates_;
+  std::vector<TrainingStage> stages_;
   Messages messages_;
-  Compute compute_;
   TrainingStep step_;
   StepTalk talk_;
   std::unique_ptr<TrainLog> log_; ///< of rank 0

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 using namespace hethub::runtime;
@@ -51,7 +52,7 @@ hethub::runtime::readManifest(const std::string &path) {
 }
 
 struct WeightsFile::Impl {
-  std::string path;
+  std::string path; ///< of all manifests, for messages
   std::unordered_map<std::string, WeightEntry> entries;
   struct File {
     int64_t size = 0, begin = 0,
@@ -62,7 +63,21 @@ struct WeightsFile::Impl {
   std::unordered_map<std::string, at::Tensor> handedOut;
   int64_t totalBytes = 0;
 
-  void add(WeightEntry entry) {
+  /// Entries of one manifest. What an earlier one has stays.
+  void addManifest(const std::string &manifest) {
+    path += (path.empty() ? "" : " and ") + manifest;
+    std::set<std::string> own;
+    for (WeightEntry &entry : manifest.ends_with(".safetensors")
+                                  ? readSafetensorsHeader(manifest)
+                                  : readManifest(manifest)) {
+      if (!own.insert(entry.name).second)
+        fail("parameter '", entry.name, "' occurs twice in ", manifest);
+      if (!entries.count(entry.name))
+        add(std::move(entry), manifest);
+    }
+  }
+
+  void add(WeightEntry entry, const std::string &path) {
     int64_t expected = byteCount(entry.dtype, entry.shape);
     if (entry.length != expected)
       fail("parameter '", entry.name, "' in ", path, " of type ",
@@ -88,20 +103,20 @@ struct WeightsFile::Impl {
     range.end = std::max(range.end, entry.offset + entry.length);
     totalBytes += entry.length;
     std::string name = entry.name;
-    if (!entries.emplace(name, std::move(entry)).second)
-      fail("parameter '", name, "' occurs twice in ", path);
+    entries.emplace(std::move(name), std::move(entry));
   }
 };
 
 WeightsFile::WeightsFile(const std::string &path, at::Device device)
+    : WeightsFile(std::vector<std::string>{path}, device) {}
+
+WeightsFile::WeightsFile(const std::vector<std::string> &paths,
+                         at::Device device)
     : impl_(std::make_unique<Impl>()), device_(device) {
-  impl_->path = path;
-  if (path.empty())
-    return;
-  for (WeightEntry &entry : path.ends_with(".safetensors")
-                                ? readSafetensorsHeader(path)
-                                : readManifest(path))
-    impl_->add(std::move(entry));
+  std::set<std::string> known;
+  for (const std::string &path : paths)
+    if (!path.empty() && known.insert(path).second)
+      impl_->addManifest(path);
 }
 
 WeightsFile::~WeightsFile() = default;

@@ -104,24 +104,14 @@ int run(std::vector<std::string> arguments) {
     double seconds = work.empty() ? 0 : numberOf("--probe-work", work, 60);
     return runProcess(
         [&](int rank) {
-          return probeStage(rank, static_cast<int64_t>(bytes), seconds);
+          return RankProgram{
+              probeStage(rank, static_cast<int64_t>(bytes), seconds)};
         },
         options);
   }
-  std::string program = arguments[0];
-  auto prepare = [&](int rank) {
-    // In a folder the rank's stage is known only from a program: that of stage
-    // 0 lists them all.
-    if (programPath(program, 0) == program)
-      return prepareProgram(program, options.weights);
-    PreparedStage first =
-        prepareProgram(programPath(program, 0), options.weights);
-    int stage = placeOf(first.spec, rank).stage;
-    return stage == 0
-               ? first
-               : prepareProgram(programPath(program, stage), options.weights);
-  };
-  return runProcess(prepare, options);
+  return runProcess(
+      [&](int rank) { return prepareRank(arguments[0], rank, options.weights); },
+      options);
 }
 } // namespace
 

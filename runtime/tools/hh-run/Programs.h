@@ -15,6 +15,11 @@ namespace hethub::runtime {
 PreparedStage prepareProgram(const std::string &path,
                              const std::string &weights);
 
+/// What `rank` runs of `path`: a program file, or the folder of all stages. The
+/// other stages of an interleaved rank lie in the folders beside.
+RankProgram prepareRank(const std::string &path, int rank,
+                        const std::string &weights);
+
 /// All stages of `folder`: stage_0/program.pb, stage_1/program.pb, ...
 std::vector<PreparedStage> prepareFolder(const std::string &folder);
 

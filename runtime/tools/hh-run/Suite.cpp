@@ -2,6 +2,7 @@
 // stage_K/program.pb and inputs.npz.
 #include "Programs.h"
 #include "hethub/runtime/Error.h"
+#include "hethub/runtime/Executor.h"
 #include "io/FileWriter.h"
 #include "program/ProgramFile.h"
 #include "program/Specification.h"
@@ -32,6 +33,31 @@ PreparedStage hethub::runtime::prepareProgram(const std::string &path,
       std::make_shared<const hethub::StageProgram>(readProgramFile(path));
   return {specificationOf(*program), loaderOf(program),
           weights.empty() ? manifestBeside(path) : weights};
+}
+
+RankProgram hethub::runtime::prepareRank(const std::string &path, int rank,
+                                         const std::string &weights) {
+  // In a folder the rank's stages are known only from a program: that of stage
+  // 0 lists them all.
+  bool isFolder = fs::is_directory(path);
+  PreparedStage first = prepareProgram(programPath(path, 0), weights);
+  std::vector<Place> places = placesOf(first.spec, rank);
+  bool isOfRank = std::any_of(
+      places.begin(), places.end(),
+      [&](const Place &place) { return place.stage == first.spec.stage; });
+  // Where it is another one's, the user is told which one it should be.
+  if (isFolder ? places.empty() : places.size() < 2 || !isOfRank)
+    return {first};
+  std::string folder =
+      isFolder ? path
+               : fs::absolute(path).parent_path().parent_path().string();
+  RankProgram program;
+  for (const Place &place : places)
+    program.push_back(place.stage == first.spec.stage
+                          ? first
+                          : prepareProgram(programPath(folder, place.stage),
+                                           weights));
+  return program;
 }
 
 std::vector<PreparedStage>

@@ -18,11 +18,20 @@ int worldSize(const StageSpec &spec);
 struct Place {
   int stage, replica;
 };
-Place placeOf(const StageSpec &spec, int rank);
+/// By stage: one, or several where stages are interleaved.
+std::vector<Place> placesOf(const StageSpec &spec, int rank);
+/// Whether some rank has several stages.
+bool isInterleaved(const StageSpec &spec);
+
+/// The stages of one rank, as `placesOf` has them.
+using RankStages = std::vector<const StageSpec *>;
 
 /// Throws Error where the tables contradict each other: rows that name no
 /// channel, a forward before its receive, ...
 void checkSpec(const StageSpec &spec);
+/// The same of what the stages of `rank` say together. Each of them must have
+/// been checked.
+void checkRank(const RankStages &stages, int rank);
 
 /// A row of the schedule for a certain microbatch, with the peer's rank.
 struct Step {
@@ -30,12 +39,17 @@ struct Step {
   int microbatch; ///< 0 .. microbatches * repeats - 1
   int channel = -1;
   int peerRank = -1;
+  int position = 0; ///< RowSpec::position
+  size_t place = 0; ///< index of its stage among those of the rank
 };
 
 /// The steps of `replica` for `microbatches` microbatches, `repeats` times.
 /// Throws Error where a whole-step schedule does not fit the number.
 std::vector<Step> expandSchedule(const StageSpec &spec, int replica,
                                  int microbatches, int repeats);
+/// One training step of `rank`: the rows of all its stages, in the order of the
+/// table.
+std::vector<Step> stepOfRank(const RankStages &stages, int rank);
 
 /// What a rank reports at its end. Seconds are of the wall clock.
 struct RunStats {

@@ -17,9 +17,13 @@ struct PreparedStage {
   std::string weightsPath; ///< manifest; empty: none
 };
 
-/// One process as one rank of the plan. `prepare` gives the stage of a rank;
+/// What one rank runs: its stage, or several in order where stages are
+/// interleaved.
+using RankProgram = std::vector<PreparedStage>;
+
+/// One process as one rank of the plan. `prepare` gives what a rank runs;
 /// what it throws is told to the other ranks. Returns the exit code.
-int runProcess(const std::function<PreparedStage(int rank)> &prepare,
+int runProcess(const std::function<RankProgram(int rank)> &prepare,
                const RunOptions &options);
 
 /// All stages in this process, a thread for each rank. `stages` in the order of

@@ -37,7 +37,7 @@ using Shape = std::vector<int64_t>;
 class WeightsFile;
 
 /// All stages of the plan in order. Ranks count through stages and, within a
-/// stage, through replicas.
+/// stage, through replicas, unless stages are interleaved.
 struct DeviceSpec {
   std::string type;            ///< name in cluster.yaml
   std::string kind;            ///< "cpu", "cuda", "rocm"
@@ -45,6 +45,10 @@ struct DeviceSpec {
   double emulatedSlowdown = 0; ///< 0: not emulated
   double profiledForwardS = 0; ///< seconds of one forward on the real device
   double profiledBackwardS = 0, profiledWeightS = 0; ///< of the other functions
+  /// Of its first replica; -1: after all ranks of the stages before. A rank
+  /// with several stages is interleaved: it has shares of the model that lie
+  /// apart.
+  int firstRank = -1;
 };
 
 /// An input or output of a function, in the order of its arguments and results.
@@ -115,6 +119,8 @@ struct StageSpec {
   std::string model;    ///< name for messages
   std::string planHash; ///< equal on all ranks of a run
   int stage = 0;        ///< index of this program's stage
+  int position = 0;    ///< among the rows of its rank, where that has several
+                       ///< stages
   std::vector<DeviceSpec> stages;
   std::vector<PortSpec> inputs;
   std::vector<PortSpec> outputs;
@@ -225,3 +231,13 @@ Load bind(Emitted<W> forward, Emitted<W> backward = {},
 int runStage(const StageSpec &spec, const Load &load, int argc, char **argv);
 
 } // namespace hethub::runtime
+/// A stage of an emitted program.
+struct EmittedStage {
+  const StageSpec &spec;
+  Load load;
+};
+
+/// The same for a rank that has several stages, in order. Weights of those
+/// behind the first are those of the folders stage_K beside the first one's.
+int runStages(const std::vector<EmittedStage> &stages, int argc, char **argv);
+

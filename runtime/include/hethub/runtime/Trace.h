@@ -29,6 +29,7 @@ public:
     int64_t bytes = 0;
     uint64_t flow =
         0; ///< equal at the send and the receive of one message; 0: none
+    int stage = -1; ///< of a rank that has several
   };
 
   Trace(int rank, std::string label) : rank_(rank), label_(std::move(label)) {}

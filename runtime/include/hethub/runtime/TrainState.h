@@ -31,8 +31,9 @@ struct TrainState {
   int64_t samples = 0;   ///< samples used so far: the position in the data
   uint64_t seed = 0;     ///< of the order of the data and of random operators
   std::string optimizer; ///< "sgd", "adam" or "adamw"
-  /// Trained and updated parameters of this rank's stage, in the order of the
-  /// program. Equal on all replicas of a stage. Frozen ones are not among them.
+  /// Trained and then updated parameters of this rank's stages, in the order of
+  /// their programs, each once. Equal on all replicas. Frozen ones are not among
+  /// them.
   std::vector<ParameterState> parameters;
 };
 

@@ -28,6 +28,10 @@ public:
   /// file, a range past the end of its file, a length that does not fit dtype
   /// and shape.
   explicit WeightsFile(const std::string &path, at::Device device = at::kCPU);
+  /// The same of several stages of one rank. A parameter that several of them
+  /// have is one tensor.
+  explicit WeightsFile(const std::vector<std::string> &paths,
+                       at::Device device = at::kCPU);
   ~WeightsFile();
   WeightsFile(const WeightsFile &) = delete;
   WeightsFile &operator=(const WeightsFile &) = delete;
