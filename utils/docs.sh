@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes build/docs/: one page per dialect and per group of passes, from the descriptions in the .td files.
+# Writes build/docs/: one page per dialect and per group of passes, from the descriptions in the .td files;
+# and docs/SupportedOperators.md.
 set -eu
 cd "$(dirname "$0")/.."
 tablegen=$(command -v mlir-tblgen-22 || echo /usr/lib/llvm-22/bin/mlir-tblgen)
@@ -17,3 +18,5 @@ for file in $(find include/hethub -name Passes.td); do
   name=$(echo "$file" | sed 's|include/hethub/||; s|/Passes.td||; s|/||g')
   page "${name}Passes" -gen-pass-doc "$file"
 done
+.venv/bin/python utils/supported_operators.py
+echo docs/SupportedOperators.md
