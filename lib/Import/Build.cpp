@@ -4,8 +4,10 @@
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/ONNX/IR/Inference.h"
+#include "hethub/Dialect/ONNX/IR/Notes.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Support/Names.h"
+#include "hethub/Support/Notes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -60,6 +62,13 @@ bool isFloating(int elementType) {
   }
 }
 
+Location locationOfTensor(StringRef name, const TensorProto &tensor,
+                          MLIRContext *context) {
+  ox::Notes notes;
+  ox::addTexts(tensor.doc_string(), tensor.metadata_props(), context, notes);
+  return withNotes(makeNodeLoc(context, name, {name}), notes);
+}
+
 /// The names that one graph defines, seen from the graphs inside it.
 struct Scope {
   Scope *outer;
@@ -67,11 +76,13 @@ struct Scope {
   llvm::StringMap<Value> values;
   /// Weights that no operation has read so far.
   llvm::StringMap<const TensorProto *> weights;
+  /// What the file declares of results of nodes.
+  llvm::StringMap<const ValueInfoProto *> declarations;
 };
 
 class ModuleBuilder {
 public:
-  ModuleBuilder(const ModelProto &model, const DeclaredTypes &declared,
+  ModuleBuilder(const ModelProto &model, const Declared &declared,
                 const ModelFile &file, MLIRContext *context)
       : model(model), declared(declared), file(file), context(context),
         builder(context) {}
@@ -82,6 +93,9 @@ private:
   void collectShapeInputs(const GraphProto &graph);
   void buildFunction();
   void addWeights(const GraphProto &graph, Scope &scope);
+  void keepUnread(const GraphProto &graph, Scope &scope);
+  Location locationOf(const NodeProto &node, ArrayRef<StringRef> results,
+                      const Scope &scope);
   void buildNodes(const GraphProto &graph, Scope &scope, bool infer);
   void buildNode(const NodeProto &node, Scope &scope, bool infer);
   void buildConstant(const NodeProto &node, Scope &scope);
@@ -103,7 +117,7 @@ private:
   DictionaryAttr valueAttributes(const ValueInfoProto &info, Type type);
 
   const ModelProto &model;
-  const DeclaredTypes &declared;
+  const Declared &declared;
   const ModelFile &file;
   MLIRContext *context;
   OpBuilder builder;
@@ -200,7 +214,7 @@ FlatSymbolRefAttr ModuleBuilder::addParameter(StringRef name,
   IntegerAttr offset = builder.getI64IntegerAttr(source.offset);
   IntegerAttr length = builder.getI64IntegerAttr(source.length);
   auto parameter = hh::ParameterOp::create(
-      builder, NameLoc::get(builder.getStringAttr(name)),
+      builder, locationOfTensor(name, tensor, context),
       builder.getStringAttr(symbol), TypeAttr::get(type),
       builder.getStringAttr(filePath(source.location)),
       source.isMessage ? nullptr : offset, source.isMessage ? nullptr : length,
@@ -229,11 +243,27 @@ Value ModuleBuilder::materialise(StringRef name, const TensorProto &tensor,
   return builder.create(state)->getResult(0);
 }
 
-/// Weights become operations where they are first read; parameters that nothing
-/// reads are kept as well.
+/// Weights become operations where they are first read.
 void ModuleBuilder::addWeights(const GraphProto &graph, Scope &scope) {
   for (const TensorProto &tensor : graph.initializer())
     scope.weights[tensor.name()] = &tensor;
+  for (const ValueInfoProto &info : graph.value_info())
+    if (declared.listed.contains(info.name()))
+      scope.declarations[info.name()] = &info;
+}
+
+/// Nothing is dropped: what no node reads stays as well.
+void ModuleBuilder::keepUnread(const GraphProto &graph, Scope &scope) {
+  for (const TensorProto &tensor : graph.initializer()) {
+    if (scope.values.count(tensor.name()))
+      continue;
+    if (isInline(tensor.name(), tensor))
+      materialise(tensor.name(), tensor,
+                  locationOfTensor(tensor.name(), tensor, context),
+                  scope.block);
+    else
+      addParameter(tensor.name(), tensor);
+  }
 }
 
 Value ModuleBuilder::lookup(StringRef name, Scope &scope) {
@@ -243,7 +273,7 @@ Value ModuleBuilder::lookup(StringRef name, Scope &scope) {
     if (const TensorProto *tensor = at->weights.lookup(name)) {
       // In the scope of the weight, ahead of the operation that is being built
       // there.
-      Location loc = makeNodeLoc(context, name, {name});
+      Location loc = locationOfTensor(name, *tensor, context);
       return at->values[name] = materialise(name, *tensor, loc, at->block);
     }
   }
@@ -300,12 +330,27 @@ std::string exporterScope(const NodeProto &node) {
   return "";
 }
 
-Location locationOf(const NodeProto &node, MLIRContext *context) {
-  SmallVector<StringRef> results;
-  for (const std::string &output : node.output())
-    if (!output.empty())
-      results.push_back(output);
-  return makeNodeLoc(context, node.name(), results, exporterScope(node));
+/// `results`: the names of the results of the operation. A name alone stands
+/// for a node without one, which is called by its first result.
+Location ModuleBuilder::locationOf(const NodeProto &node,
+                                   ArrayRef<StringRef> results,
+                                   const Scope &scope) {
+  ox::Notes notes = ox::notesOfNode(node, context);
+  if (!results.empty() && !node.name().empty() && node.name() == results[0])
+    notes.push_back(builder.getNamedAttr("named", builder.getUnitAttr()));
+  SmallVector<Attribute> declarations;
+  bool any = false;
+  for (StringRef result : results) {
+    const ValueInfoProto *info = scope.declarations.lookup(result);
+    any |= info != nullptr;
+    declarations.push_back(info ? ox::declarationOf(*info, context)
+                                : builder.getDictionaryAttr({}));
+  }
+  if (any)
+    notes.push_back(
+        builder.getNamedAttr("declared", builder.getArrayAttr(declarations)));
+  return withNotes(
+      makeNodeLoc(context, node.name(), results, exporterScope(node)), notes);
 }
 
 /// Sizes of the groups of a schema's formal inputs or outputs: position k
@@ -328,9 +373,10 @@ SmallVector<int64_t> gaps(ArrayRef<bool> present) {
 }
 
 Type ModuleBuilder::declaredType(StringRef name) const {
-  auto it = declared.find(name);
-  Type type =
-      it == declared.end() ? Type() : ox::typeFromProto(it->second, context);
+  auto it = declared.types.find(name);
+  Type type = it == declared.types.end()
+                  ? Type()
+                  : ox::typeFromProto(it->second, context);
   return type ? type : ox::UnknownType::get(context);
 }
 
@@ -389,7 +435,11 @@ void ModuleBuilder::buildConstant(const NodeProto &node, Scope &scope) {
          ": must have one value, got: " + Twine(node.attribute_size()));
   const AttributeProto &attribute = node.attribute(0);
   const std::string &name = node.output(0);
-  Location loc = locationOf(node, context);
+  // Weights are constants too: this says that it was a node, and of which form.
+  Location loc =
+      withNotes(locationOf(node, StringRef(name), scope),
+                {builder.getNamedAttr(
+                    "constant", builder.getStringAttr(attribute.name()))});
   TensorProto tensor;
   switch (attribute.type()) {
   case AttributeProto::TENSOR:
@@ -447,7 +497,7 @@ void ModuleBuilder::buildNode(const NodeProto &node, Scope &scope, bool infer) {
   else if (!registered)
     fail(describe(node) + ": no operator of this name in opset " +
          Twine(newestOpset()));
-  OperationState state(locationOf(node, context), opName);
+  OperationState state(builder.getUnknownLoc(), opName);
   for (Value input : inputs)
     if (input)
       state.operands.push_back(input);
@@ -502,6 +552,7 @@ void ModuleBuilder::buildNode(const NodeProto &node, Scope &scope, bool infer) {
     state.addTypes(custom && !result.empty()
                        ? declaredType(result)
                        : Type(ox::UnknownType::get(context)));
+  state.location = locationOf(node, results, scope);
 
   // Without this, MLIR drops an attribute of the wrong kind in silence.
   NamedAttrList attributes(state.attributes);
@@ -544,17 +595,30 @@ void ModuleBuilder::buildNodes(const GraphProto &graph, Scope &scope,
 void ModuleBuilder::buildSubgraph(const GraphProto &graph, Region &region,
                                   Scope &outer) {
   Block &block = region.emplaceBlock();
-  Scope scope{&outer, &block, {}, {}};
+  Scope scope{&outer, &block, {}, {}, {}};
   addWeights(graph, scope);
   for (const ValueInfoProto &input : graph.input())
-    scope.values[input.name()] =
-        block.addArgument(ox::UnknownType::get(context),
-                          NameLoc::get(builder.getStringAttr(input.name())));
+    scope.values[input.name()] = block.addArgument(
+        ox::UnknownType::get(context),
+        withNotes(NameLoc::get(builder.getStringAttr(input.name())),
+                  {declaredNote({ox::declarationOf(input, context)})}));
+  auto declaredNote = [&](ArrayRef<Attribute> declarations) {
+    return builder.getNamedAttr("declared", builder.getArrayAttr(declarations));
+  };
   buildNodes(graph, scope, /*infer=*/false);
   SmallVector<Value> results;
-  for (const ValueInfoProto &output : graph.output())
+  SmallVector<Attribute> declarations;
+  for (const ValueInfoProto &output : graph.output()) {
     results.push_back(lookup(output.name(), scope));
-  OperationState yield(builder.getUnknownLoc(), "onnx.Yield");
+    declarations.push_back(ox::declarationOf(output, context));
+  }
+  keepUnread(graph, scope);
+  // Its end speaks for the graph.
+  ox::Notes notes{declaredNote(declarations)};
+  ox::addTexts(graph.doc_string(), graph.metadata_props(), context, notes);
+  OperationState yield(
+      withNotes(NameLoc::get(builder.getStringAttr(graph.name())), notes),
+      "onnx.Yield");
   yield.addOperands(results);
   builder.setInsertionPointToEnd(&block);
   builder.create(yield);
@@ -564,26 +628,29 @@ void ModuleBuilder::buildSubgraph(const GraphProto &graph, Region &region,
 // Function and module
 //===----------------------------------------------------------------------===//
 
-/// Name, and names of symbolic dims: "?" stands for an unknown one, not for a
-/// symbol.
+/// Name, names of symbolic dims, texts, and the declared type where that is
+/// more exact.
 DictionaryAttr ModuleBuilder::valueAttributes(const ValueInfoProto &info,
                                               Type type) {
   SmallVector<NamedAttribute> result{
       builder.getNamedAttr("onnx.name", builder.getStringAttr(info.name()))};
-  SmallVector<StringRef> dims;
-  bool named = false;
-  const auto &shape = info.type().tensor_type().shape();
-  for (const auto &dim : shape.dim()) {
-    StringRef name = dim.dim_param();
-    if (name == "?")
-      name = "";
-    named |= !name.empty();
-    dims.push_back(name);
-  }
+  Type declared = ox::typeFromProto(info.type(), context);
+  if (Type merged = declared ? ox::mergeTypes(type, declared) : nullptr;
+      merged && merged != type)
+    result.push_back(builder.getNamedAttr("onnx.type", TypeAttr::get(merged)));
+  ArrayAttr dims = ox::dimNames(info.type(), context);
+  while (isa<ox::SeqType, ox::OptType>(type))
+    type = isa<ox::SeqType>(type) ? cast<ox::SeqType>(type).getElementType()
+                                  : cast<ox::OptType>(type).getElementType();
   auto ranked = dyn_cast<RankedTensorType>(type);
-  if (named && ranked && ranked.getRank() == shape.dim_size())
-    result.push_back(
-        builder.getNamedAttr("onnx.dims", builder.getStrArrayAttr(dims)));
+  if (dims && ranked && ranked.getRank() == int64_t(dims.size()))
+    result.push_back(builder.getNamedAttr("onnx.dims", dims));
+  if (!info.doc_string().empty())
+    result.push_back(builder.getNamedAttr(
+        "onnx.doc", builder.getStringAttr(info.doc_string())));
+  if (!info.metadata_props().empty())
+    result.push_back(builder.getNamedAttr(
+        "onnx.metadata", ox::pairsToAttr(info.metadata_props(), context)));
   return builder.getDictionaryAttr(result);
 }
 
@@ -610,18 +677,13 @@ void ModuleBuilder::buildFunction() {
   function = func::FuncOp::create(builder, module->getLoc(), "main",
                                   builder.getFunctionType(inputTypes, {}));
   Block *block = function.addEntryBlock();
-  Scope scope{nullptr, block, {}, {}};
+  Scope scope{nullptr, block, {}, {}, {}};
   for (auto [input, argument] : llvm::zip(inputs, block->getArguments())) {
     argument.setLoc(NameLoc::get(builder.getStringAttr(input->name())));
     scope.values[input->name()] = argument;
   }
   addWeights(graph, scope);
   buildNodes(graph, scope, /*infer=*/true);
-  // Nothing is dropped: parameters that no node reads stay.
-  for (const TensorProto &tensor : graph.initializer())
-    if (!scope.values.count(tensor.name()) && !isInline(tensor.name(), tensor))
-      addParameter(tensor.name(), tensor);
-
   SmallVector<Value> results;
   SmallVector<Type> resultTypes;
   for (const ValueInfoProto &output : graph.output()) {
@@ -634,6 +696,7 @@ void ModuleBuilder::buildFunction() {
   func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
   function.setType(builder.getFunctionType(inputTypes, resultTypes));
   function.setAllArgAttrs(inputAttributes);
+  keepUnread(graph, scope);
   function.setAllResultAttrs(outputAttributes);
 }
 
@@ -643,20 +706,20 @@ OwningOpRef<ModuleOp> ModuleBuilder::build() {
   symbols.insert("main");
   collectShapeInputs(model.graph());
 
-  SmallVector<NamedAttribute> facts{
-      builder.getNamedAttr("graph",
-                           builder.getStringAttr(model.graph().name())),
-      builder.getNamedAttr("ir_version",
-                           builder.getI64IntegerAttr(model.ir_version()))};
-  if (!model.producer_name().empty())
-    facts.push_back(builder.getNamedAttr(
-        "producer", builder.getStringAttr(model.producer_name())));
-  for (const auto &import : model.opset_import())
-    if (!import.domain().empty())
-      facts.push_back(
-          builder.getNamedAttr("opset." + import.domain(),
-                               builder.getI64IntegerAttr(import.version())));
-  (*module)->setAttr("onnx.model", builder.getDictionaryAttr(facts));
+  NamedAttrList facts(ox::factsOfModel(model, context));
+  if (declared.opset)
+    facts.set("opset", builder.getI64IntegerAttr(declared.opset));
+  // Which inputs have default values, and stand where.
+  llvm::StringSet<> weights;
+  for (const TensorProto &tensor : model.graph().initializer())
+    weights.insert(tensor.name());
+  SmallVector<StringRef> inputs;
+  for (const ValueInfoProto &input : model.graph().input())
+    inputs.push_back(input.name());
+  if (llvm::any_of(inputs,
+                   [&](StringRef name) { return weights.contains(name); }))
+    facts.set("inputs", builder.getStrArrayAttr(inputs));
+  (*module)->setAttr(ox::modelAttrName, facts.getDictionary(context));
   buildFunction();
   return std::move(module);
 }
@@ -664,7 +727,7 @@ OwningOpRef<ModuleOp> ModuleBuilder::build() {
 } // namespace
 
 OwningOpRef<ModuleOp> buildModule(const ModelProto &model,
-                                  const DeclaredTypes &declared,
+                                  const Declared &declared,
                                   const ModelFile &file, MLIRContext *context) {
   return ModuleBuilder(model, declared, file, context).build();
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ImportDetail.h"
+#include "hethub/Import/Import.h"
 
 #include "onnx/shape_inference/implementation.h"
 #include "onnx/version_converter/convert.h"
@@ -183,6 +184,24 @@ public:
     return changed;
   }
 
+  /// The newest version that some step changed nodes for, or the first one.
+  int64_t unchangedSince(const std::string &type) const {
+    auto schemas = all_schemas.find(type);
+    if (schemas == all_schemas.end())
+      return 0;
+    auto versions = schemas->second.find("");
+    if (versions == schemas->second.end())
+      return 0;
+    int64_t since = 0;
+    for (const auto &[version, schema] : versions->second) {
+      const Adapter *adapter = find(type, version - 1, version);
+      if (!since || (version > since &&
+                     !dynamic_cast<const CompatibleAdapter *>(adapter)))
+        since = version;
+    }
+    return since;
+  }
+
 private:
   const Adapter *find(const std::string &name, int64_t from, int64_t to) const {
     auto byName = adapters.find(name);
@@ -236,7 +255,10 @@ using Metadata =
     google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>;
 struct Kept {
   std::string name;
+  std::string doc;
   Metadata metadata;
+  google::protobuf::RepeatedPtrField<onnx::NodeDeviceConfigurationProto>
+      devices;
 };
 
 template <typename Function>
@@ -255,13 +277,25 @@ void giveBack(ModelProto &model, const llvm::StringMap<Kept> &kept) {
         continue;
       if (node.name().empty())
         node.set_name(it->second.name);
+      if (!it->second.doc.empty())
+        node.set_doc_string(it->second.doc);
       *node.mutable_metadata_props() = it->second.metadata;
+      *node.mutable_device_configurations() = it->second.devices;
       break;
     }
   });
 }
 
+const Converter &converter() {
+  static const Converter instance;
+  return instance;
+}
+
 } // namespace
+
+int64_t unchangedSince(StringRef opType) {
+  return converter().unchangedSince(opType.str());
+}
 
 void convertVersion(ModelProto &model) {
   onnx::OperatorSetIdProto *import = nullptr;
@@ -276,25 +310,32 @@ void convertVersion(ModelProto &model) {
 
   if (from == 8)
     unbatchScans(model);
-  static const Converter converter;
   bool changes = false;
   llvm::StringMap<Kept> kept;
   forEachNode(model, [&](NodeProto &node) {
     refuse(node, from);
-    changes |= converter.changes(node, from);
+    changes |= converter().changes(node, from);
     for (const std::string &output : node.output())
-      kept[output] = {node.name(), node.metadata_props()};
+      kept[output] = {node.name(), node.doc_string(), node.metadata_props(),
+                      node.device_configurations()};
   });
   if (!changes) {
     import->set_version(newestOpset());
     return;
   }
 
-  Metadata graphMetadata = model.graph().metadata_props();
+  ModelProto whole; // without its nodes
+  *whole.mutable_metadata_props() = model.metadata_props();
+  *whole.mutable_configuration() = model.configuration();
+  GraphProto &graph = *whole.mutable_graph();
+  graph.set_doc_string(model.graph().doc_string());
+  *graph.mutable_metadata_props() = model.graph().metadata_props();
+  *graph.mutable_quantization_annotation() =
+      model.graph().quantization_annotation();
   try {
     onnx::shape_inference::InferShapes(model);
-    model =
-        converter.convert_version(model, OpSetID(from), OpSetID(newestOpset()));
+    model = converter().convert_version(model, OpSetID(from),
+                                        OpSetID(newestOpset()));
   } catch (const ModelError &) {
     throw;
   } catch (const std::exception &error) {
@@ -307,7 +348,14 @@ void convertVersion(ModelProto &model) {
     fail("cannot convert from opset " + Twine(from) + " to " +
          Twine(newestOpset()) + ": " + text);
   }
-  *model.mutable_graph()->mutable_metadata_props() = graphMetadata;
+  model.mutable_metadata_props()->Swap(whole.mutable_metadata_props());
+  model.mutable_configuration()->Swap(whole.mutable_configuration());
+  if (!graph.doc_string().empty())
+    model.mutable_graph()->set_doc_string(graph.doc_string());
+  model.mutable_graph()->mutable_metadata_props()->Swap(
+      graph.mutable_metadata_props());
+  model.mutable_graph()->mutable_quantization_annotation()->Swap(
+      graph.mutable_quantization_annotation());
   giveBack(model, kept);
 }
 

@@ -20,16 +20,20 @@ using onnx::ValueInfoProto;
 
 namespace hethub::import {
 
-/// The types that the file declares, by name. Names of sub-graphs do not hide
-/// those of the main graph.
-static DeclaredTypes collectTypes(ModelProto &model) {
-  DeclaredTypes types;
+/// Names of sub-graphs do not hide those of the main graph.
+static Declared collectDeclared(ModelProto &model) {
+  Declared declared;
   forEachGraph(*model.mutable_graph(), [&](GraphProto &graph) {
     for (auto *list : {&graph.input(), &graph.output(), &graph.value_info()})
       for (const ValueInfoProto &info : *list)
-        types.try_emplace(info.name(), info.type());
+        declared.types.try_emplace(info.name(), info.type());
+    for (const ValueInfoProto &info : graph.value_info())
+      declared.listed.insert(info.name());
   });
-  return types;
+  for (const auto &import : model.opset_import())
+    if (import.domain().empty())
+      declared.opset = import.version();
+  return declared;
 }
 
 /// Operators that neither the library nor the model describes have results of
@@ -57,7 +61,7 @@ static OwningOpRef<ModuleOp> import(StringRef path, MLIRContext *context) {
   checkModel(model);
   inlineFunctions(model);
   checkOperators(model);
-  DeclaredTypes declared = collectTypes(model);
+  Declared declared = collectDeclared(model);
   densify(model);
   convertVersion(model);
   return buildModule(model, declared, file, context);
@@ -124,3 +128,20 @@ llvm::Expected<std::string> readParameterBytes(hh::ParameterOp parameter) {
 }
 
 } // namespace hethub::import
+llvm::Error copyParameterBytes(hh::ParameterOp parameter, raw_ostream &os) {
+  if (!parameter.getOffset()) {
+    llvm::Expected<std::string> bytes = readParameterBytes(parameter);
+    if (!bytes)
+      return bytes.takeError();
+    os << *bytes;
+    return llvm::Error::success();
+  }
+  auto slice = llvm::MemoryBuffer::getFileSlice(
+      parameter.getFile(), *parameter.getLength(), *parameter.getOffset());
+  if (!slice)
+    return llvm::createStringError("cannot read " + parameter.getFile() + ": " +
+                                   slice.getError().message());
+  os << (*slice)->getBuffer();
+  return llvm::Error::success();
+}
+

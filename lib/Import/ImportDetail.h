@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -112,11 +113,16 @@ void unbatchScans(::onnx::ModelProto &model);
 /// To the newest opset of the default domain.
 void convertVersion(::onnx::ModelProto &model);
 
-/// One operation a node. `declared` holds the types that the file declares for
-/// values, before any conversion.
-using DeclaredTypes = llvm::StringMap<::onnx::TypeProto>;
+/// What the file declares, before any conversion.
+struct Declared {
+  llvm::StringMap<::onnx::TypeProto> types; ///< of values, by name
+  llvm::StringSet<> listed; ///< values that stand in some value_info
+  int64_t opset = 0;        ///< of the default domain; 0: none
+};
+
+/// One operation a node.
 mlir::OwningOpRef<mlir::ModuleOp> buildModule(const ::onnx::ModelProto &model,
-                                              const DeclaredTypes &declared,
+                                              const Declared &declared,
                                               const ModelFile &file,
                                               mlir::MLIRContext *context);
 

@@ -1,6 +1,7 @@
 //===- Names.cpp - the model's own names, kept in locations ---------------===//
 
 #include "hethub/Support/Names.h"
+#include "hethub/Support/Notes.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/SymbolTable.h"
@@ -47,6 +48,49 @@ static NameLoc findName(Location loc) {
   return nullptr;
 }
 
+//===----------------------------------------------------------------------===//
+// Notes
+//===----------------------------------------------------------------------===//
+
+/// The names of results are one of them; alone they stand without a key.
+static constexpr StringLiteral resultsNote = "results";
+
+Location withNotes(Location loc, ArrayRef<NamedAttribute> notes) {
+  auto name = dyn_cast<NameLoc>(loc);
+  if (!name || notes.empty())
+    return loc;
+  MLIRContext *context = loc.getContext();
+  NamedAttrList list;
+  Location inner = name.getChildLoc();
+  if (auto fused = dyn_cast<FusedLoc>(inner)) {
+    if (auto all = dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()))
+      list = NamedAttrList(all);
+    else if (auto results = dyn_cast_or_null<ArrayAttr>(fused.getMetadata()))
+      list.set(resultsNote, results);
+    inner = fused.getLocations().front();
+  }
+  for (NamedAttribute note : notes)
+    list.set(note.getName(), note.getValue());
+  return NameLoc::get(
+      name.getName(),
+      FusedLoc::get(context, {inner}, list.getDictionary(context)));
+}
+
+Attribute note(Location loc, StringRef key) {
+  NameLoc name = findName(loc);
+  auto fused = name ? dyn_cast<FusedLoc>(name.getChildLoc()) : nullptr;
+  if (!fused)
+    return nullptr;
+  if (auto results = dyn_cast_or_null<ArrayAttr>(fused.getMetadata()))
+    return key == resultsNote ? results : nullptr;
+  auto all = dyn_cast_or_null<DictionaryAttr>(fused.getMetadata());
+  return all ? all.get(key) : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
 StringRef nodeName(Location loc) {
   NameLoc name = findName(loc);
   return name ? name.getName().strref() : StringRef();
@@ -82,10 +126,9 @@ std::string valueName(Value value) {
   NameLoc name = findName(result.getLoc());
   if (!name)
     return "";
-  if (auto fused = dyn_cast<FusedLoc>(name.getChildLoc()))
-    if (auto names = dyn_cast_or_null<ArrayAttr>(fused.getMetadata()))
-      if (result.getResultNumber() < names.size())
-        return cast<StringAttr>(names[result.getResultNumber()]).str();
+  if (auto names = noteOf<ArrayAttr>(name, resultsNote))
+    if (result.getResultNumber() < names.size())
+      return cast<StringAttr>(names[result.getResultNumber()]).str();
   if (result.getResultNumber() == 0)
     return name.getName().str();
   return (name.getName().strref() + "." + Twine(result.getResultNumber()))

@@ -7,6 +7,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <string>
 
@@ -31,6 +32,15 @@ mlir::OwningOpRef<mlir::ModuleOp> importModel(llvm::StringRef path,
 /// little-endian, elements of less than a byte packed. Serves both sources, a
 /// slice of a file and a tensor of the model file.
 llvm::Expected<std::string> readParameterBytes(hh::ParameterOp parameter);
+
+/// Writes the same bytes; a slice of a file is mapped, not read, so that a copy
+/// costs no more memory than the page cache.
+llvm::Error copyParameterBytes(hh::ParameterOp parameter,
+                               llvm::raw_ostream &os);
+
+/// The opset of the default domain from which on no version changed what a node
+/// of this operator means; 0 where it is not known.
+int64_t unchangedSince(llvm::StringRef opType);
 
 } // namespace hethub::import
 
