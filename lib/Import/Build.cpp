@@ -548,11 +548,11 @@ void ModuleBuilder::buildNode(const NodeProto &node, Scope &scope, bool infer) {
           buildSubgraph(attribute.g(), *region, scope);
     }
   }
+  state.location = locationOf(node, results, scope);
   for (StringRef result : results)
     state.addTypes(custom && !result.empty()
                        ? declaredType(result)
                        : Type(ox::UnknownType::get(context)));
-  state.location = locationOf(node, results, scope);
 
   // Without this, MLIR drops an attribute of the wrong kind in silence.
   NamedAttrList attributes(state.attributes);
@@ -597,14 +597,14 @@ void ModuleBuilder::buildSubgraph(const GraphProto &graph, Region &region,
   Block &block = region.emplaceBlock();
   Scope scope{&outer, &block, {}, {}, {}};
   addWeights(graph, scope);
+  auto declaredNote = [&](ArrayRef<Attribute> declarations) {
+    return builder.getNamedAttr("declared", builder.getArrayAttr(declarations));
+  };
   for (const ValueInfoProto &input : graph.input())
     scope.values[input.name()] = block.addArgument(
         ox::UnknownType::get(context),
         withNotes(NameLoc::get(builder.getStringAttr(input.name())),
                   {declaredNote({ox::declarationOf(input, context)})}));
-  auto declaredNote = [&](ArrayRef<Attribute> declarations) {
-    return builder.getNamedAttr("declared", builder.getArrayAttr(declarations));
-  };
   buildNodes(graph, scope, /*infer=*/false);
   SmallVector<Value> results;
   SmallVector<Attribute> declarations;
@@ -692,11 +692,11 @@ void ModuleBuilder::buildFunction() {
     resultTypes.push_back(value.getType());
     outputAttributes.push_back(valueAttributes(output, value.getType()));
   }
+  keepUnread(graph, scope);
   builder.setInsertionPointToEnd(block);
   func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
   function.setType(builder.getFunctionType(inputTypes, resultTypes));
   function.setAllArgAttrs(inputAttributes);
-  keepUnread(graph, scope);
   function.setAllResultAttrs(outputAttributes);
 }
 

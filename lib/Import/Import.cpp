@@ -127,7 +127,6 @@ llvm::Expected<std::string> readParameterBytes(hh::ParameterOp parameter) {
   }
 }
 
-} // namespace hethub::import
 llvm::Error copyParameterBytes(hh::ParameterOp parameter, raw_ostream &os) {
   if (!parameter.getOffset()) {
     llvm::Expected<std::string> bytes = readParameterBytes(parameter);
@@ -145,3 +144,4 @@ llvm::Error copyParameterBytes(hh::ParameterOp parameter, raw_ostream &os) {
   return llvm::Error::success();
 }
 
+} // namespace hethub::import
