@@ -5,6 +5,9 @@
 //   hh-translate --import-onnx-list models.txt
 //     one status line a model; also checks that text and bytecode of each model
 //     read back as the same module
+//   hh-translate --export-onnx model.mlir -o model.onnx [--opset n | own]
+//     [--pack-weights]
+//     reads an ONNX file too: then it is imported and exported
 //   hh-translate --emit-cpp lowered.mlir [--stage k]
 //   hh-translate --emit-program lowered.mlir [--stage k]
 //     a stage as C++, or as the text of its program file
@@ -20,6 +23,7 @@
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Export/Export.h"
 #include "hethub/Import/Import.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -49,6 +53,19 @@ static cl::opt<std::string>
              cl::desc("Import each ONNX file that this file lists, one path a "
                       "line, and check that it reads back"),
              cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    exportPath("export-onnx",
+               cl::desc("Write this module, or ONNX file, as an ONNX file"),
+               cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    opset("opset",
+          cl::desc("Opset of the exported file: a number, `own` for that of "
+                   "the file it was imported from, or the next that fits"),
+          cl::value_desc("n"), cl::cat(category));
+static cl::opt<bool>
+    packWeights("pack-weights",
+                cl::desc("Copy the weights of the exported file to FILE.data"),
+                cl::cat(category));
 static cl::opt<std::string>
     cppPath("emit-cpp", cl::desc("Write a stage of this lowered module as C++"),
             cl::value_desc("file"), cl::cat(category));
@@ -212,6 +229,31 @@ static int emit(MLIRContext &context) {
   return 0;
 }
 
+static bool isOnnx(StringRef path) { return path.ends_with(".onnx"); }
+
+static int exportOne(MLIRContext &context) {
+  hethub::exporter::ExportOptions options;
+  options.packWeights = packWeights;
+  options.ownOpset = opset == "own";
+  if (outputPath == "-" || (!opset.empty() && !options.ownOpset &&
+                            (StringRef(opset).getAsInteger(10, options.opset) ||
+                             options.opset < 1))) {
+    llvm::errs() << "error: "
+                 << (outputPath == "-"
+                         ? "--export-onnx needs a file to write (-o)"
+                         : "--opset must be a number from 1 on or `own`, "
+                           "got: " +
+                               opset)
+                 << "\n";
+    return 1;
+  }
+  OwningOpRef<ModuleOp> module =
+      isOnnx(exportPath) ? import(exportPath, context)
+                         : parseSourceFile<ModuleOp>(exportPath, &context);
+  return !module ||
+         failed(hethub::exporter::exportModel(*module, outputPath, options));
+}
+
 static int describeProfile(MLIRContext &context) {
   llvm::Expected<hethub::cost::Profile> profile =
       hethub::cost::readProfile(profilePath);
@@ -249,15 +291,18 @@ int main(int argc, char **argv) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
-  int given = !modelPath.empty() + !listPath.empty() + !cppPath.empty() +
-              !programPath.empty() + !profilePath.empty();
+  int given = !modelPath.empty() + !listPath.empty() + !exportPath.empty() +
+              !cppPath.empty() + !programPath.empty() + !profilePath.empty();
   if (given != 1) {
     llvm::errs() << "error: expected one of --import-onnx, --import-onnx-list, "
-                    "--emit-cpp, --emit-program and --profile-work\n";
+                    "--export-onnx, --emit-cpp, --emit-program and "
+                    "--profile-work\n";
     return 1;
   }
   if (!profilePath.empty())
     return describeProfile(context);
+  if (!exportPath.empty())
+    return exportOne(context);
   if (!cppPath.empty() || !programPath.empty())
     return emit(context);
   return modelPath.empty() ? importList(context) : importOne(context);

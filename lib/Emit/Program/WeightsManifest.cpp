@@ -8,7 +8,6 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -32,27 +31,6 @@ struct Entry {
 static LogicalResult fileError(Operation *at, const Twine &file,
                                std::error_code error) {
   return at->emitError("cannot write ") << file << ": " << error.message();
-}
-
-/// Copies the bytes of a parameter to `os`.
-static LogicalResult copyBytes(hh::ParameterOp parameter,
-                               llvm::raw_ostream &os) {
-  if (parameter.getTensor()) {
-    llvm::Expected<std::string> bytes = import::readParameterBytes(parameter);
-    if (!bytes)
-      return parameter.emitError() << llvm::toString(bytes.takeError());
-    os << *bytes;
-    return success();
-  }
-  // A slice is mapped, not read: packing costs no more memory than the page
-  // cache.
-  auto slice = llvm::MemoryBuffer::getFileSlice(
-      parameter.getFile(), *parameter.getLength(), *parameter.getOffset());
-  if (!slice)
-    return parameter.emitError("cannot read ")
-           << parameter.getFile() << ": " << slice.getError().message();
-  os << (*slice)->getBuffer();
-  return success();
 }
 
 /// A safetensors file of all packed entries: header length, JSON header padded
@@ -100,8 +78,8 @@ static LogicalResult writeSafetensors(MutableArrayRef<Entry> entries,
   for (Entry *entry : packed) {
     entry->offset += 8 + size;
     entry->file = llvm::sys::path::filename(path).str();
-    if (failed(copyBytes(entry->parameter, os)))
-      return failure();
+    if (llvm::Error problem = import::copyParameterBytes(entry->parameter, os))
+      return entry->parameter.emitError() << llvm::toString(std::move(problem));
   }
   os.close();
   if (os.has_error()) {
