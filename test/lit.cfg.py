@@ -27,6 +27,7 @@ tools = [
     ToolSubst("%named-hh-opt", command=os.path.join(config.hethub_tools_dir, "hh-opt"), unresolved="fatal"),
     ToolSubst("hh-translate", unresolved="fatal"),
     ToolSubst("hh-compile", unresolved="fatal"),
+    ToolSubst("hh-split", unresolved="fatal"),
     ToolSubst("hh-plan", unresolved="fatal"),
     ToolSubst("hh-simulate", unresolved="fatal"),
     ToolSubst("%python", command=config.hethub_python, unresolved="fatal"),

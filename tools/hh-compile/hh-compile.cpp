@@ -6,9 +6,11 @@
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/IR/Training.h"
 #include "hethub/Emit/Folder.h"
+#include "hethub/Export/Export.h"
 #include "hethub/Import/Import.h"
 #include "hethub/Pipelines/Pipelines.h"
 #include "hethub/Simulator/Schedule.h"
+#include "hethub/Split/Split.h"
 #include "hethub/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,6 +46,11 @@ static cl::list<std::string>
 static cl::opt<std::string>
     planFile("plan", cl::desc("follow the stage map of this plan.json"),
              cl::value_desc("FILE"), cl::cat(category));
+static cl::opt<bool>
+    annotated("annotated",
+              cl::desc("follow the pipeline stages that the model's nodes name "
+                       "themselves (device configurations)"),
+              cl::cat(category));
 static cl::opt<unsigned>
     microbatches("microbatches",
                  cl::desc("microbatches of a step, for which the plan is made"),
@@ -105,13 +112,17 @@ static cl::opt<double>
                        "core; it is counted in steps, so that results do not "
                        "depend on the machine"),
               cl::value_desc("seconds"), cl::init(4), cl::cat(category));
-enum class Emitter { Program, Cpp };
+enum class Emitter { Program, Cpp, Onnx };
 static cl::list<Emitter>
     emitters("emit", cl::CommaSeparated,
-             cl::desc("what to write for each stage (both by default)"),
+             cl::desc("what to write for each stage (program and cpp by "
+                      "default)"),
              cl::values(clEnumValN(Emitter::Program, "program",
                                    "program files, which hh-run executes"),
-                        clEnumValN(Emitter::Cpp, "cpp", "C++ over LibTorch")),
+                        clEnumValN(Emitter::Cpp, "cpp", "C++ over LibTorch"),
+                        clEnumValN(Emitter::Onnx, "onnx",
+                                   "ONNX files with copies of their weights, "
+                                   "for other runtimes")),
              cl::cat(category));
 static cl::opt<bool>
     packWeights("pack-weights",
@@ -213,6 +224,8 @@ static LogicalResult plan(ModuleOp module, CompileOptions options,
   if (failed(run(module, timing, [&](PassManager &pm) {
         buildNormalizePipeline(pm, options);
       })))
+    return failure();
+  if (annotated && failed(split::markAnnotatedStages(module, modelPath)))
     return failure();
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (main)
@@ -345,6 +358,14 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   if (planOnly)
     return failure(failed(saveIR(*module)) ||
                    failed(emit::writePlan(*module, output)));
+  const bool onnx = llvm::is_contained(emitters, Emitter::Onnx);
+  if (onnx && llvm::all_equal(emitters)) // nothing that must be lowered
+    return failure(failed(saveIR(*module)) ||
+                   failed(emit::writePlan(*module, output)) ||
+                   failed(exporter::exportStages(*module, output)));
+  OwningOpRef<ModuleOp> staged;
+  if (onnx)
+    staged = module->clone();
 
   if (failed(requireRunnable(*module)) ||
       failed(run(*module, timing,
@@ -359,7 +380,9 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   }
   folder.packWeights = packWeights;
   TimingScope scope = timing.nest("emit");
-  return emit::writeFolder(*module, model, output, folder);
+  if (failed(emit::writeFolder(*module, model, output, folder)))
+    return failure();
+  return onnx ? exporter::exportStages(*staged, output) : success();
 }
 
 /// What is wrong with the options together; empty: nothing.
@@ -373,6 +396,10 @@ static std::string wrongOptions() {
   if (!simulator::scheduleKindOf(schedule))
     return llvm::formatv("--schedule must be {0}, got: {1}",
                          simulator::scheduleKindNames(), schedule.getValue());
+  if (annotated && !planFile.empty())
+    return "--annotated and --plan must not both be given";
+  if (train && llvm::is_contained(emitters, Emitter::Onnx))
+    return "--emit=onnx is for inference: a training step has no ONNX form";
   if (tensorParallel && !planOnly)
     return "--tensor-parallel needs --plan-only: devices cannot share an "
            "operation yet";

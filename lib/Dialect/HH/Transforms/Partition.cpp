@@ -9,6 +9,7 @@
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/HH/Transforms/PlanRecord.h"
 #include "hethub/Dialect/HH/Transforms/StageBuilder.h"
+#include "hethub/Dialect/HH/Transforms/StageMarks.h"
 #include "hethub/Planner/Explain.h"
 #include "hethub/Planner/LiveBytes.h"
 #include "hethub/Planner/PlanFile.h"
@@ -187,7 +188,11 @@ FailureOr<planner::Plan> Partition::makePlan(func::FuncOp function,
   if (model.ops.empty() && planFile.empty() && stages <= 1)
     return planOfNothing(microbatches);
   llvm::Expected<planner::Plan> plan =
-      planFile.empty()
+      hh::hasStageMarks(function)
+          ? planner::checkPlan(model.graph, cluster,
+                               hh::stagesOfMarks(function, model, cluster),
+                               options)
+      : planFile.empty()
           ? planner::findPlan(model.graph, cluster, options)
           : followPlanFile(planFile, model.graph, cluster, options);
   if (plan)
@@ -204,7 +209,7 @@ LogicalResult Partition::addExplanation(
     const planner::Plan &plan, llvm::json::Value &figures) {
   if (!explain && !whatIf)
     return success();
-  const bool own = !planFile.empty();
+  const bool own = !planFile.empty() || hh::hasStageMarks(function);
   planner::Explanation explanation =
       planner::explainPlan(model.graph, cluster, options, plan,
                            {/*alternatives=*/!own, /*whatIf=*/whatIf && !own});
@@ -291,7 +296,8 @@ LogicalResult Partition::partition() {
 
   hh::CloneRules rules(function);
   FailureOr<hh::ModelGraph> model = hh::buildModelGraph(
-      function, cluster, rules, /*attachClones=*/planFile.empty());
+      function, cluster, rules,
+      /*attachClones=*/planFile.empty() && !hh::hasStageMarks(function));
   if (failed(model))
     return failure();
   planner::Options options;
