@@ -1,10 +1,8 @@
-// The loop-back and host-staged back ends, the routes of channels, and the
-// agreement check.
+// The loop-back back end, the routes of channels, and the agreement check.
 #include "Programs.h"
 #include "comm/Agreement.h"
 #include "comm/ChannelComms.h"
 #include "comm/Control.h"
-#include "comm/HostStagedComm.h"
 #include "comm/LoopbackComm.h"
 #include "hethub/runtime/Error.h"
 #include "program/Specification.h"
@@ -81,28 +79,17 @@ TEST(Comm, CollectivesAgreeOnAllRanks) {
   }
 }
 
-TEST(Comm, HostStagedCopiesBothWays) {
-  LoopbackHub hub(2, 5);
-  auto a = hub.comm(0), b = hub.comm(1);
-  auto from = makeHostStagedComm(*a, at::kCPU),
-       to = makeHostStagedComm(*b, at::kCPU);
-  at::Tensor sent = at::arange(6, at::kFloat).reshape({2, 3}),
-             got = at::zeros({2, 3});
-  WorkPtr receive = to->receive(got, 0, 1);
-  WorkPtr send = from->send(sent.t().contiguous().t(), 1, 1); // any strides
-  sent.fill_(9); // the copy has been made
-  send->wait();
-  receive->wait();
-  EXPECT_TRUE(at::equal(got, at::arange(6, at::kFloat).reshape({2, 3})));
-  EXPECT_FALSE(from->toHost(sent).is_same(sent));
-}
-
 TEST(Comm, RoutesFollowTheDeviceKinds) {
   EXPECT_EQ(routeOf("cpu", "cpu"), Route::Host);
   EXPECT_EQ(routeOf("cuda", "cuda"), Route::Direct);
   EXPECT_EQ(routeOf("cuda", "rocm"), Route::Staged);
   EXPECT_EQ(routeOf("rocm", "rocm"), Route::Staged);
   EXPECT_EQ(routeOf("cpu", "cuda"), Route::Staged);
+  // Where the plan found another way to be faster.
+  EXPECT_EQ(routeOf("cuda", "cuda", /*viaHost=*/true), Route::Staged);
+  EXPECT_EQ(routeOf("cpu", "cpu", /*viaHost=*/true), Route::Host);
+  EXPECT_EQ(routeOf("cpu", "cpu", /*viaHost=*/true, 4096), Route::Staged);
+  EXPECT_EQ(routeOf("cpu", "cpu", /*viaHost=*/false, 4096), Route::Host);
 }
 
 TEST(Comm, UnknownDeviceKindIsRefused) {

@@ -181,6 +181,29 @@ TEST_F(Process, AMissingRankIsNamed) {
   }
 }
 
+TEST_F(Process, ARankThatIsLostBeforeAllHaveComeIsNamed) {
+  writePrograms(programs, folder.path().string());
+  int port = freePort();
+  for (int rank = 0; rank < 3; ++rank)
+    startRank(rank, port, {"--timeout", "120"});
+  letThemCompute();
+  processes.signal(1, SIGKILL);
+  auto begin = std::chrono::steady_clock::now();
+  for (size_t rank : {0, 2}) {
+    EXPECT_EQ(processes.wait(rank, limitS), 1);
+    EXPECT_NE(processes.errors(rank).find("rank 1 (stage 1 on type1"),
+              std::string::npos)
+        << processes.errors(rank);
+    EXPECT_NE(processes.errors(rank).find("failed: it stopped answering"),
+              std::string::npos)
+        << processes.errors(rank);
+  }
+  EXPECT_LT(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count(),
+      10);
+}
+
 TEST_F(Process, APortInUseIsNamed) {
   writePrograms(programs, folder.path().string());
   int taken = socket(AF_INET, SOCK_STREAM, 0);

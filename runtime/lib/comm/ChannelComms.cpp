@@ -9,10 +9,13 @@
 using namespace hethub::runtime;
 
 Route hethub::runtime::routeOf(const std::string &fromKind,
-                               const std::string &toKind) {
+                               const std::string &toKind, bool viaHost,
+                               int64_t chunkBytes) {
+  // Two CPUs are on the host whatever the plan says; only chunks make a
+  // difference there.
   if (fromKind == "cpu" && toKind == "cpu")
-    return Route::Host;
-  if (fromKind == toKind && fromKind == "cuda")
+    return viaHost && chunkBytes > 0 ? Route::Staged : Route::Host;
+  if (fromKind == toKind && fromKind == "cuda" && !viaHost)
     return Route::Direct;
   return Route::Staged;
 }
@@ -27,7 +30,7 @@ Comm &ChannelComms::of(const ChannelSpec &channel, int peerRank) {
       spec_.stages[static_cast<size_t>(channel.fromStage)].kind;
   const std::string &to =
       spec_.stages[static_cast<size_t>(channel.toStage)].kind;
-  switch (routeOf(from, to)) {
+  switch (routeOf(from, to, channel.viaHost, channel.chunkBytes)) {
   case Route::Host:
     return host_;
   case Route::Direct: {
@@ -46,13 +49,14 @@ Comm &ChannelComms::of(const ChannelSpec &channel, int peerRank) {
                                            sends ? 0 : 1, 2);
     return *comm;
   }
-  case Route::Staged:
-    // A CPU end of a mixed channel is on the host already.
-    if (device_.type() == at::kCPU)
-      return host_;
-    if (!staged_)
-      staged_ = makeHostStagedComm(host_, device_);
-    return *staged_;
+  case Route::Staged: {
+    int64_t bytes =
+        channel.chunkBytes > 0 ? channel.chunkBytes : defaultChunkBytes;
+    std::unique_ptr<Comm> &comm = staged_[bytes];
+    if (!comm)
+      comm = makeHostStagedComm(host_, device_, bytes);
+    return *comm;
+  }
   }
   return host_;
 }

@@ -27,14 +27,16 @@ private:
   Comm &host_;
   at::Device device_;
   Exchange exchange_;
-  std::unique_ptr<Comm> staged_;
+  std::map<int64_t, std::unique_ptr<Comm>> staged_; ///< by bytes of a chunk
   std::map<std::string, std::unique_ptr<Comm>> edges_;
   std::map<std::vector<int>, std::unique_ptr<Comm>> hostGroups_, groups_;
 };
 
-/// "gloo" for two CPUs, "direct" for two devices of one kind that has a library
-/// of its own, else "host-staged".
+/// Host: the host back end for two CPUs. Direct: the library of two devices of
+/// one kind that has one, unless the plan found the way through host memory to
+/// be faster. Else staged.
 enum class Route { Host, Direct, Staged };
-Route routeOf(const std::string &fromKind, const std::string &toKind);
+Route routeOf(const std::string &fromKind, const std::string &toKind,
+              bool viaHost = false, int64_t chunkBytes = 0);
 
 } // namespace hethub::runtime

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <unistd.h>
 
 using namespace hethub::runtime;
 
@@ -21,6 +22,13 @@ double secondsSince(int64_t ms) {
   return static_cast<double>(nowMs() - ms) / 1e3;
 }
 std::string beatKey(int rank) { return "beat/" + std::to_string(rank); }
+std::string hostKey(int rank) { return "host/" + std::to_string(rank); }
+std::string lostKey(int rank) { return "lost/" + std::to_string(rank); }
+
+std::string ownHost() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
 } // namespace
 
 Control::Control(StorePtr store, Launch launch,
@@ -34,6 +42,7 @@ Control::Control(StorePtr store, Launch launch,
   // A client of its own: a store holds a lock while it waits.
   monitorStore_ = store_->clone();
   lastRoundMs_ = nowMs();
+  monitorStore_->set(hostKey(launch_.rank), ownHost());
   monitorStore_->set(beatKey(launch_.rank), std::string("0"));
   // Until all have come there is nobody to watch, only notes of failure to
   // read.
@@ -135,12 +144,37 @@ void Control::watchMonitor() {
 std::string Control::reportFailure(int rank, const std::string &reason) {
   std::string mine = rankName(rank) + " failed: " + reason;
   try {
+    if (std::string host = hostOf(rank); host != ownHost())
+      mine += " (on host " + host + ")";
     std::string known =
         monitorStore_->compareSet(failureKey, std::string(), mine);
     return known.empty() ? mine : known;
   } catch (const std::exception &) {
     return mine;
   }
+}
+
+/// This one's where a rank has not said.
+std::string Control::hostOf(int rank) {
+  return monitorStore_->check({hostKey(rank)})
+             ? monitorStore_->get_to_str(hostKey(rank))
+             : ownHost();
+}
+
+std::string Control::groupFailure(const std::string &reason) {
+  std::string others;
+  try {
+    monitorStore_->set(lostKey(launch_.rank), std::string("lost"));
+    if (std::optional<std::string> known = failureBehind(-1))
+      return *known;
+    for (int rank = 0; rank < launch_.size; ++rank)
+      if (rank != launch_.rank && monitorStore_->check({lostKey(rank)}))
+        others += (others.empty() ? "" : ", ") + rankName(rank);
+  } catch (const std::exception &) {
+    return storeGone();
+  }
+  return reportFailure(launch_.rank,
+                       reason + (others.empty() ? "" : ", and on " + others));
 }
 
 std::string Control::storeGone() const {

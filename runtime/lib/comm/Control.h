@@ -33,9 +33,14 @@ public:
   /// that have not within the timeout.
   void barrier(const std::string &place);
 
-  /// Tells the others that `rank` failed, unless another failure is known
-  /// already. Returns what is known.
+  /// Tells the others that `rank` failed, and its host where that is not this
+  /// rank's, unless another failure is known already. Returns what is known.
   std::string reportFailure(int rank, const std::string &reason);
+
+  /// The failure behind a sum of several ranks that did not end well: what
+  /// `failureBehind` finds, else this rank's, with those to whom the same has
+  /// happened. A broken connection has two ends.
+  std::string groupFailure(const std::string &reason);
 
   /// A failure that another rank has reported, waiting up to `patienceS` for
   /// one.
@@ -76,6 +81,7 @@ private:
   /// Whether a rank's beat has not changed for so long; keeps it in `seen`.
   bool isSilent(std::vector<Seen> &seen, int rank, double seconds);
   std::string storeGone() const;
+  std::string hostOf(int rank);
   void monitor();
   void watchMonitor();
   bool pause(double seconds);

@@ -63,9 +63,9 @@ makeDevice(const std::string &storeAddress) {
 class GlooWork : public Work {
 public:
   GlooWork(c10::intrusive_ptr<c10d::Work> work, int peer, double timeoutS,
-           const char *what, SendWatcher &watcher)
-      : work_(std::move(work)), peer_(peer), timeoutS_(timeoutS), what_(what),
-        watcher_(watcher) {}
+           std::string what, SendWatcher &watcher)
+      : work_(std::move(work)), peer_(peer), timeoutS_(timeoutS),
+        what_(std::move(what)), watcher_(watcher) {}
 
   void wait() override {
     std::string reason = "was given up";
@@ -92,11 +92,10 @@ public:
 private:
   [[noreturn]] void raise(const std::string &reason) const {
     if (peer_ < 0)
-      throw GroupError(std::string(what_) +
-                       " with the other ranks failed: " + reason);
+      throw GroupError(what_ + " failed: " + reason);
     if (reason.find("imed out") != std::string::npos)
       throw PeerError(
-          peer_, std::string("it did not answer a ") + what_ + " within " +
+          peer_, "it did not answer a " + what_ + " within " +
                      std::to_string(static_cast<int64_t>(timeoutS_ + 0.5)) +
                      " s");
     throw PeerError(peer_, "its connection is lost: " + reason);
@@ -105,7 +104,7 @@ private:
   c10::intrusive_ptr<c10d::Work> work_;
   int peer_;
   double timeoutS_;
-  const char *what_;
+  std::string what_;
   SendWatcher &watcher_;
   std::shared_ptr<WatchedSend> watched_;
 };
@@ -167,17 +166,29 @@ private:
   // A broken connection may show when an operation starts instead of when it is
   // waited for.
   template <typename Operation>
-  WorkPtr start(int peer, const char *what, Operation operation) {
+  WorkPtr start(int peer, std::string what, Operation operation) {
+    if (culprit(peer) < 0)
+      what += " of " + members();
     try {
       return std::make_unique<GlooWork>(operation(), culprit(peer), timeoutS_,
                                         what, watcher_);
     } catch (const std::exception &error) {
       if (culprit(peer) < 0)
-        throw GroupError(std::string(what) +
-                         " with the other ranks failed: " + messageOf(error));
+        throw GroupError(what + " failed: " + messageOf(error));
       peer = culprit(peer);
       throw PeerError(peer, "its connection is lost: " + messageOf(error));
     }
+  }
+
+  /// "ranks 1, 2, 4": those of the run, where they can be listed in a line.
+  std::string members() const {
+    constexpr size_t most = 8;
+    if (ranks_.size() > most)
+      return std::to_string(ranks_.size()) + " ranks";
+    std::string text;
+    for (int rank : ranks_)
+      text += (text.empty() ? "ranks " : ", ") + std::to_string(rank);
+    return text;
   }
 
   /// Rank of the run that is to blame for what fails; -1: one of several.

@@ -126,7 +126,8 @@ StageSpec hethub::runtime::specificationOf(const StageProgram &program) {
     spec.channels.push_back(
         {channel.id(), channel.name(), channel.from_stage(), channel.to_stage(),
          scalarTypeOf(channel.type().dtype()), shapeOf(channel.type()),
-         channel.emulated_latency_s(), channel.emulated_bytes_per_s()});
+         channel.emulated_latency_s(), channel.emulated_bytes_per_s(),
+         channel.via_host(), channel.chunk_bytes()});
   spec.perMicrobatch = program.schedule().per_microbatch();
   spec.microbatches = std::max(1, program.schedule().microbatches());
   for (const ScheduleRow &row : program.schedule().rows())

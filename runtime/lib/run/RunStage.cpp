@@ -169,11 +169,9 @@ int hethub::runtime::runProcess(
         me + " stopped: " +
         (known ? *known : control->reportFailure(error.peer, error.what()));
   } catch (const GroupError &error) {
-    // Who is to blame, its neighbours or its missing beats tell.
-    std::optional<std::string> known = control->failureBehind(-1);
-    message = me + " stopped: " +
-              (known ? *known
-                     : control->reportFailure(launch.rank, messageOf(error)));
+    message = control->groupFailure(messageOf(error));
+    if (!message.starts_with(me + " failed: "))
+      message = me + " stopped: " + message;
   } catch (const std::exception &error) {
     std::string reason = messageOf(error);
     std::optional<std::string> known =
@@ -199,21 +197,21 @@ std::string findManifest(const RunOptions &options, int stage, bool isFirst) {
   for (std::filesystem::path candidate : {folder, folder.parent_path()}) {
     if (!isFirst)
       candidate = candidate.parent_path() / ("stage_" + std::to_string(stage));
-  }
     if (std::filesystem::exists(candidate / "weights.json"))
       return (candidate / "weights.json").string();
+  }
   return "";
 }
 } // namespace
 
+int hethub::runtime::runStage(const StageSpec &spec, const Load &load, int argc,
+                              char **argv) {
   return runStages({{spec, load}}, argc, argv);
 }
 
 int hethub::runtime::runStages(const std::vector<EmittedStage> &stages,
                                int argc, char **argv) {
   const StageSpec &spec = stages[0].spec;
-int hethub::runtime::runStage(const StageSpec &spec, const Load &load, int argc,
-                              char **argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   try {
     RunOptions options = takeRunOptions(arguments);

@@ -66,6 +66,9 @@ struct PortSpec {
   std::string gradientOf{}; ///< output: gradient of this parameter
   std::string updateOf{};   ///< output: new value of this parameter
   bool isLoss = false;      ///< output: the loss of one microbatch
+  bool isOpen = false; ///< a sequence, an optional or a tensor of any rank:
+                       ///< nothing is checked
+  bool isText = false; ///< strings, held as numbers of a table (DynamicOps.h)
 };
 
 /// Ports of one function.
@@ -92,6 +95,9 @@ struct ChannelSpec {
   Shape shape;
   double emulatedLatencyS = 0;
   double emulatedBytesPerS = 0; ///< both 0: not emulated
+  bool viaHost = false;   ///< through host memory, although the devices share a
+                          ///< library of their own
+  int64_t chunkBytes = 0; ///< of pieces on the way; 0: as the runtime sees fit
 };
 
 /// Numbers are those of hethub.Action in proto/hethub.proto.
@@ -113,14 +119,14 @@ struct RowSpec {
   int microbatch = 0;  ///< used where the schedule is a whole step
   int replica = 0;     ///< used where the schedule is a whole step
   int peerReplica = 0; ///< used where the schedule is a whole step
+  int position = 0;    ///< among the rows of its rank, where that has several
+                       ///< stages
 };
 
 struct StageSpec {
   std::string model;    ///< name for messages
   std::string planHash; ///< equal on all ranks of a run
   int stage = 0;        ///< index of this program's stage
-  int position = 0;    ///< among the rows of its rank, where that has several
-                       ///< stages
   std::vector<DeviceSpec> stages;
   std::vector<PortSpec> inputs;
   std::vector<PortSpec> outputs;
@@ -230,7 +236,6 @@ Load bind(Emitted<W> forward, Emitted<W> backward = {},
 /// folder above it, unless --weights names another.
 int runStage(const StageSpec &spec, const Load &load, int argc, char **argv);
 
-} // namespace hethub::runtime
 /// A stage of an emitted program.
 struct EmittedStage {
   const StageSpec &spec;
@@ -241,3 +246,4 @@ struct EmittedStage {
 /// behind the first are those of the folders stage_K beside the first one's.
 int runStages(const std::vector<EmittedStage> &stages, int argc, char **argv);
 
+} // namespace hethub::runtime
