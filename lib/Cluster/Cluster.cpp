@@ -68,8 +68,31 @@ void Cluster::setLink(unsigned a, unsigned b, Link link) {
   links[{std::min(a, b), std::max(a, b)}] = link;
 }
 
+/// The route that is first at a message's end.
+static const Route &fastest(const std::vector<Route> &routes, double bytes) {
+  return *std::min_element(routes.begin(), routes.end(),
+                           [&](const Route &one, const Route &other) {
+                             return one.seconds(bytes) < other.seconds(bytes);
+                           });
+}
+
+Link Cluster::linkFor(unsigned a, unsigned b, int64_t bytes) const {
+  Link link = this->link(a, b);
+  if (link.routes.empty())
+    return link;
+  const Route &route = fastest(link.routes, double(bytes));
+  link.viaHost = route.viaHost;
+  link.chunkBytes = route.chunkBytes;
+  link.latency = route.latency;
+  link.bandwidth = route.bandwidth;
+  return link;
+}
+
 double Cluster::transferSeconds(unsigned from, unsigned to,
                                 int64_t bytes) const {
+  if (auto found = links.find({std::min(from, to), std::max(from, to)});
+      found != links.end() && !found->second.routes.empty())
+    return fastest(found->second.routes, double(bytes)).seconds(double(bytes));
   Link link = this->link(from, to);
   double seconds = link.latency + double(bytes) / link.bandwidth;
   if (link.viaHost)

@@ -158,7 +158,8 @@ struct Parser {
     if (!checkKeys(value, where,
                    {"name", "accelerator", "kind", "count", "nodes", "memory",
                     "peak", "memory_bandwidth", "host_bandwidth",
-                    "launch_overhead", "profile", "emulate"}))
+                    "launch_overhead", "profile", "emulate",
+                    "training_precision"}))
       return false;
     auto at = [&](StringRef field) { return where + ": " + field.str(); };
 
@@ -224,6 +225,17 @@ struct Parser {
     if (const YamlValue *field = value.field("profile"))
       if (!readText(*field, at("profile"), type.profile))
         return false;
+    if (const YamlValue *field = value.field("training_precision")) {
+      std::string precision;
+      if (!readText(*field, at("training_precision"), precision))
+        return false;
+      if (precision != "float32" && precision != "bfloat16")
+        return fail(*field,
+                    at("training_precision") +
+                        " must be float32 or bfloat16, got: " + precision);
+      if (precision != "float32")
+        type.trainingPrecision = precision;
+    }
     if (const YamlValue *field = value.field("emulate")) {
       const YamlValue *slowdown = field->field("slowdown");
       if (field->kind != YamlValue::Mapping || !slowdown)
@@ -307,14 +319,23 @@ struct Parser {
       b = a;
       where = "link within '" + cluster.types[a].name + "'";
     }
-    if (!checkKeys(
-            value, where,
-            {"between", "within", "bandwidth", "latency", "via", "emulate"}))
+    if (!checkKeys(value, where,
+                   {"between", "within", "bandwidth", "latency", "via",
+                    "emulate", "profile"}))
       return false;
     Link link = cluster.link(a, b);
     if (link.stated)
       return fail(value, where + " must be stated once, got: twice");
     link.stated = true;
+    if (const YamlValue *field = value.field("profile")) {
+      if (!readText(*field, where + ": profile", link.profile))
+        return false;
+      for (StringRef figure : {"bandwidth", "latency"})
+        if (const YamlValue *stated = value.field(figure))
+          return fail(*stated, where + ": " + figure +
+                                   " must be stated once, got: also by "
+                                   "profile");
+    }
     if (const YamlValue *field = value.field("bandwidth"))
       if (!readFigure(*field, where + ": bandwidth", Quantity::BytesPerSecond,
                       link.bandwidth))
@@ -331,12 +352,16 @@ struct Parser {
         return fail(*field,
                     where + ": via must be host or direct, got: " + via);
       link.viaHost = via == "host";
+      link.routed = true;
     }
     if (const YamlValue *field = value.field("emulate")) {
       if (field->kind == YamlValue::Mapping) {
         link.emulated = true;
         if (!checkKeys(*field, where + ": emulate", {"bandwidth", "latency"}))
           return false;
+        if (!link.profile.empty())
+          return fail(*field, where + ": emulate must be true or false beside "
+                                      "profile, got: a mapping");
         for (const auto &[key, figure] : field->fields)
           if (value.field(key))
             return fail(figure,
@@ -425,12 +450,23 @@ Expected<Cluster> readCluster(StringRef path) {
   if (!cluster)
     return cluster;
   // A profile stands beside the cluster file that names it.
+  auto find = [&](std::string &profile) {
+    if (profile.empty() || !sys::path::is_relative(profile))
+      return;
+    SmallString<128> beside(sys::path::parent_path(path));
+    sys::path::append(beside, profile);
+    profile = beside.str().str();
+  };
   for (DeviceType &type : cluster->types)
-    if (!type.profile.empty() && sys::path::is_relative(type.profile)) {
-      SmallString<128> beside(sys::path::parent_path(path));
-      sys::path::append(beside, type.profile);
-      type.profile = beside.str().str();
-    }
+    find(type.profile);
+  for (unsigned a = 0; a < cluster->types.size(); ++a)
+    for (unsigned b = a; b < cluster->types.size(); ++b)
+      if (Link link = cluster->link(a, b); !link.profile.empty()) {
+        find(link.profile);
+        cluster->setLink(a, b, link);
+      }
+  if (Error error = readLinkProfiles(*cluster))
+    return error;
   return cluster;
 }
 

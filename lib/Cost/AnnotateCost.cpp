@@ -93,7 +93,10 @@ private:
     if (op->getNumRegions() > 0)
       return regionTimes(op);
     hh::OpWork work = ox::workOf(op);
-    Times times = rooflineTimes(work, computedType(op), type);
+    StringRef dtype = computedType(op);
+    if (dtype == "float32" && !type.trainingPrecision.empty())
+      dtype = type.trainingPrecision;
+    Times times = rooflineTimes(work, dtype, type);
     auto correction = corrections.find(work.opClass);
     if (correction != corrections.end()) {
       times.forward *= correction->second;
@@ -139,6 +142,9 @@ struct AnnotateCost : cost::impl::AnnotateCostBase<AnnotateCost> {
       return signalPassFailure();
     }
     cluster::Cluster cluster = hh::readCluster(module);
+    if (!training)
+      for (cluster::DeviceType &type : cluster.types)
+        type.trainingPrecision.clear();
     if (cluster.types.empty()) {
       module.emitError("module must have device types (hh-load-cluster)");
       return signalPassFailure();

@@ -112,6 +112,12 @@ void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
   // Dead constants and repeated views of the lowered calls.
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
+  // Where a device type asks for it; gradients follow from what is here.
+  if (options.training) {
+    pm.addPass(createLowerPrecision());
+    // Several products may read one value: rounded, and kept, once.
+    pm.addPass(createCSEPass());
+  }
   HoistStartUpOptions startUp;
   startUp.training = options.training;
   pm.addPass(createHoistStartUp(startUp));

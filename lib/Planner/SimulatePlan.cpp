@@ -9,7 +9,7 @@ namespace hethub::planner {
 
 void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
                      unsigned to, simulator::Channel &channel) {
-  cluster::Link link = cluster.link(from, to);
+  cluster::Link link = cluster.linkFor(from, to, channel.bytes);
   const cluster::RuntimeFigures &sender = cluster.types[from].runtime,
                                 &receiver = cluster.types[to].runtime;
   double bytes = double(channel.bytes);
@@ -31,7 +31,9 @@ void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
   }
   auto copySeconds = [&](unsigned type) {
     double bandwidth = cluster.types[type].hostBandwidth;
-    return link.viaHost && bandwidth > 0 ? bytes / bandwidth : 0;
+    return link.viaHost && link.routes.empty() && bandwidth > 0
+               ? bytes / bandwidth
+               : 0;
   };
   channel.copyOutSeconds = copySeconds(from);
   channel.copyInSeconds = copySeconds(to);

@@ -30,7 +30,7 @@ double SumLink::seconds(unsigned participants, double bytes) const {
 static SumLink makeSumLink(const cluster::DeviceType &type,
                            const cluster::Link &link) {
   double secondsPerByte = 1 / link.bandwidth;
-  if (link.viaHost && type.hostBandwidth > 0)
+  if (link.viaHost && link.routes.empty() && type.hostBandwidth > 0)
     secondsPerByte += 2 / type.hostBandwidth;
   return {link.latency, 1 / secondsPerByte};
 }

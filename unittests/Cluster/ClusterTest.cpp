@@ -141,7 +141,10 @@ TEST(Cluster, EachMistakeHasItsMessage) {
        "c.yaml:1: device 'a': fields must be among name, accelerator, kind, "
        "count, nodes, memory, peak, "
        "memory_bandwidth, host_bandwidth, launch_overhead, profile, emulate, "
-       "got: memry"},
+       "training_precision, got: memry"},
+      {"devices: [{name: a, kind: cpu, training_precision: float16}]",
+       "c.yaml:1: device 'a': training_precision must be float32 or bfloat16, "
+       "got: float16"},
       {"devices: [{name: a, accelerator: V100}]",
        "c.yaml:1: device 'a': accelerator must be a known one, got: V100 "
        "(did you mean 'V100-16GB'?)"},

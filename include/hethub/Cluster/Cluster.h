@@ -51,12 +51,25 @@ struct DeviceType {
                               ///< memory; 0: the device is the host
   std::string profile; ///< Path of a profile.json; empty: none. Relative ones
                        ///< are looked for beside the cluster file.
-  double emulatedSlowdown = 0; ///< Seconds become this many; 0: not emulated.
-  RuntimeFigures runtime;      ///< Of its profile, see `readRuntimeFigures`.
+  double emulatedSlowdown = 0;   ///< Seconds become this many; 0: not emulated.
+  std::string trainingPrecision; ///< "bfloat16": products of a training step
+                                 ///< are computed in it; empty: as the model.
+  RuntimeFigures runtime;        ///< Of its profile, see `readRuntimeFigures`.
 
   /// Peak for `dtype`; where it is not stated, that of float32; 0 where neither
   /// is known.
   double peakFor(llvm::StringRef dtype) const;
+};
+
+/// One way for messages between two devices, as `hethub profile --links`
+/// measured it: copies at its ends are a part of its figures.
+struct Route {
+  bool viaHost = false;   ///< Else by a library that the devices share.
+  int64_t chunkBytes = 0; ///< Of pieces on the way; 0: whole messages.
+  double latency = 0;     ///< seconds
+  double bandwidth = 0;   ///< bytes/s
+
+  double seconds(double bytes) const { return latency + bytes / bandwidth; }
 };
 
 /// How two devices reach each other.
@@ -65,6 +78,12 @@ struct Link {
   double latency = 0;   ///< seconds
   bool viaHost = false; ///< Messages are copied to host memory, sent, and
                         ///< copied to the device.
+  bool routed = false;  ///< The file or a measurement says which way; else the
+                        ///< runtime takes a library that both ends share.
+  int64_t chunkBytes = 0;    ///< See `Route`.
+  std::vector<Route> routes; ///< Measured: each message takes its fastest one.
+  std::string profile; ///< Path of the links.json that they come from, while
+                       ///< the file is read.
   bool emulated =
       false; ///< The runtime makes messages last as long as the figures say.
   bool stated =
@@ -83,10 +102,13 @@ public:
   /// the same type). Symmetric.
   Link link(unsigned a, unsigned b) const;
   void setLink(unsigned a, unsigned b, Link link);
+  /// The same as messages of this size find it: by the fastest of the measured
+  /// routes, where there are any.
+  Link linkFor(unsigned a, unsigned b, int64_t bytes) const;
 
-  /// Seconds from a message's start to its end: latency + bytes / bandwidth,
-  /// and, where the link goes via host, the copies of both ends between device
-  /// and host memory.
+  /// Seconds from a message's start to its end: latency + bytes / bandwidth of
+  /// the fastest measured route; where none was measured, of the link, and the
+  /// copies between device and host memory at both ends if it goes via host.
   double transferSeconds(unsigned from, unsigned to, int64_t bytes) const;
 
   bool emulated() const; ///< Any device or link is.
@@ -106,6 +128,10 @@ llvm::Expected<Cluster> readCluster(llvm::StringRef path);
 /// machine where the cluster file states none. A profile without them changes
 /// nothing; one that is malformed is an error "FILE: rule, got: value".
 llvm::Error readRuntimeFigures(Cluster &cluster);
+
+/// Takes the routes of links that name a `profile` from what `hethub profile
+/// --links` wrote. An error is one line "FILE: rule, got: value".
+llvm::Error readLinkProfiles(Cluster &cluster);
 
 /// `count` equal devices of this machine: one type "cpu", which share its
 /// memory.

@@ -123,6 +123,10 @@ void emitTables(const StageProgram &tables, raw_ostream &os) {
       os << ", .emulatedLatencyS = " << literal(channel.emulated_latency_s())
          << ", .emulatedBytesPerS = "
          << literal(channel.emulated_bytes_per_s());
+    if (channel.via_host())
+      os << ", .viaHost = true";
+    if (channel.chunk_bytes() > 0)
+      os << ", .chunkBytes = " << channel.chunk_bytes();
     os << "},\n";
   }
   os << "    },\n"

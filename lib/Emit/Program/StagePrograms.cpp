@@ -398,17 +398,20 @@ static void addStages(const cluster::Cluster &cluster,
   }
 }
 
-/// Channels over a link that the cluster file wants emulated get its figures.
-static void addEmulatedLinks(const cluster::Cluster &cluster,
-                             ArrayRef<hh::StageParts> stages,
-                             StageProgram &out) {
+/// Channels know the way that the cluster file or a measurement has chosen for
+/// messages of their size, and the figures of one that is to be emulated.
+static void addLinks(const cluster::Cluster &cluster,
+                     ArrayRef<hh::StageParts> stages, StageProgram &out) {
   auto typeOf = [&](int64_t stage) {
     hh::ProgramOp program = stages[stage].forward;
     return *cluster.find(program.getDevice());
   };
   for (Channel &channel : *out.mutable_channels()) {
     cluster::Link link =
-        cluster.link(typeOf(channel.from_stage()), typeOf(channel.to_stage()));
+        cluster.linkFor(typeOf(channel.from_stage()),
+                        typeOf(channel.to_stage()), channel.bytes());
+    channel.set_via_host(link.routed && link.viaHost);
+    channel.set_chunk_bytes(link.chunkBytes);
     if (!link.emulated)
       continue;
     channel.set_emulated_latency_s(link.latency);
@@ -457,7 +460,7 @@ buildStagePrograms(ModuleOp module, const ModelInfo &model,
       return module.emitError(
           "module must hold an hh.schedule: run hh-schedule");
     addStages(cluster, *stages, *program);
-    addEmulatedLinks(cluster, *stages, *program);
+    addLinks(cluster, *stages, *program);
     addSchedule(*schedule, *program);
     programs.push_back(std::move(program));
   }

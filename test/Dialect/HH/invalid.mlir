@@ -22,6 +22,12 @@ hh.link @d to @e bandwidth 1.0 latency 1.0e-6
 
 // -----
 
+hh.device_type @d kind "cpu" count 1 memory 1000
+// expected-error @+1 {{routes must have a bandwidth above 0 and a latency that is not negative, got: {bandwidth = 0.000000e+00 : f64, latency = 1.000000e+00 : f64}}}
+hh.link @d to @d bandwidth 1.0 latency 1.0e-6 {routes = [{bandwidth = 0.0, latency = 1.0}]}
+
+// -----
+
 // expected-error @+1 {{source must be an offset and a length, or a tensor}}
 hh.parameter @w : tensor<4xf32> from "m.bin"
 

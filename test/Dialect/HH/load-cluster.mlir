@@ -10,7 +10,7 @@
 // CHECK: hh.device_type @new kind "cuda" count 1 memory 85899345920
 // CHECK-SAME: accelerator = "A100-80GB"
 // CHECK: hh.link @old to @old
-// CHECK: hh.link @old to @new bandwidth 3.125000e+09 latency {{3.000000e-05|2.99999.*E-5}} {stated, via = "host"}
+// CHECK: hh.link @old to @new bandwidth 3.125000e+09 latency {{3.000000e-05|2.99999.*E-5}} {routed, stated, via = "host"}
 // CHECK-NOT: hh.link
 // CHECK: func.func @main
 

@@ -8,6 +8,8 @@ hh.device_type @old kind "cuda" count 8 memory 17179869184 {nodes = 2 : i64, acc
 hh.device_type @new kind "cpu" count 1 memory 1000 {peak_flops = {float32 = 1.0e10}, emulated_slowdown = 2.5 : f64}
 // CHECK: hh.link @old to @new bandwidth 3.125000e+09 latency 3.000000e-05 {emulated, stated, via = "host"}
 hh.link @old to @new bandwidth 3.125e+09 latency 3.0e-05 {via = "host", emulated, stated}
+// CHECK: hh.link @old to @old bandwidth 5.000000e+09 latency 1.000000e-04 {chunk = 4096 : i64, routed, routes = [{bandwidth = 5.000000e+09 : f64, chunk = 4096 : i64, latency = 1.000000e-04 : f64, via = "host"}, {bandwidth = 1.000000e+09 : f64, latency = 0.000000e+00 : f64}], via = "host"}
+hh.link @old to @old bandwidth 5.0e+09 latency 1.0e-04 {chunk = 4096 : i64, routed, via = "host", routes = [{bandwidth = 5.0e+09, chunk = 4096 : i64, latency = 1.0e-04, via = "host"}, {bandwidth = 1.0e+09, latency = 0.0}]}
 // CHECK: hh.parameter @h.0.w : tensor<4x4xf32> from "m.onnx.data" offset 4096 length 64
 hh.parameter @"h.0.w" : tensor<4x4xf32> from "m.onnx.data" offset 4096 length 64
 // CHECK: hh.parameter @scale : tensor<4xf32> from "m.onnx" tensor "scale"

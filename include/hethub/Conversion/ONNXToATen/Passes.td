@@ -22,6 +22,26 @@ def LowerToATen : Pass<"hh-lower-to-aten", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hethub::aten::ATenDialect", "::hethub::hh::HHDialect"];
 }
 
+def LowerPrecision : Pass<"hh-lower-precision", "::mlir::ModuleOp"> {
+  let summary = "computes products of float32 in the type that their device trains in";
+  let description = [{
+    On a device type with `training_precision`, products (linear, matmul, convolution, attention) read their operands
+    rounded to that type and their results become float32 again; all else, and what crosses stages, stays as it is.
+    Parameters stay float32: they are the copies that the optimizer trains, and are rounded where they are read. Each
+    call is changed by itself, whatever stands beside it: forward passes give the same bits in any cut.
+
+    ```mlir
+    %y = aten.linear(%x, %w) : (tensor<2x8xf32>, tensor<4x8xf32>) -> (tensor<2x4xf32>)
+    // becomes
+    %a = aten.to.dtype(%x) {dtype = bf16} : (tensor<2x8xf32>) -> (tensor<2x8xbf16>)
+    %b = aten.to.dtype(%w) {dtype = bf16} : (tensor<4x8xf32>) -> (tensor<4x8xbf16>)
+    %c = aten.linear(%a, %b) : (tensor<2x8xbf16>, tensor<4x8xbf16>) -> (tensor<2x4xbf16>)
+    %y = aten.to.dtype(%c) {dtype = f32} : (tensor<2x4xbf16>) -> (tensor<2x4xf32>)
+    ```
+  }];
+  let dependentDialects = ["::hethub::aten::ATenDialect"];
+}
+
 def HoistStartUp : Pass<"hh-hoist-start-up", "::mlir::ModuleOp"> {
   let summary = "moves what depends on parameters alone to the start of its program";
   let description = [{

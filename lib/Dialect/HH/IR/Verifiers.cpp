@@ -48,6 +48,17 @@ LogicalResult LinkOp::verify() {
   for (FlatSymbolRefAttr end : {getFromAttr(), getToAttr()})
     if (!SymbolTable::lookupNearestSymbolFrom<DeviceTypeOp>(*this, end))
       return emitOpError("ends must be device types, got: ") << end;
+  ArrayAttr routes = getRoutesAttr();
+  for (Attribute route : routes ? routes.getValue() : ArrayRef<Attribute>()) {
+    auto fields = dyn_cast<DictionaryAttr>(route);
+    auto bandwidth = fields ? fields.getAs<FloatAttr>("bandwidth") : nullptr;
+    auto latency = fields ? fields.getAs<FloatAttr>("latency") : nullptr;
+    if (!bandwidth || !(bandwidth.getValueAsDouble() > 0) || !latency ||
+        !(latency.getValueAsDouble() >= 0))
+      return emitOpError("routes must have a bandwidth above 0 and a latency "
+                         "that is not negative, got: ")
+             << route;
+  }
   return success();
 }
 

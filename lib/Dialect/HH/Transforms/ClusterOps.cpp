@@ -9,6 +9,44 @@
 using namespace mlir;
 using namespace hethub;
 
+static StringAttr viaOf(Builder &builder, bool viaHost) {
+  return viaHost ? builder.getStringAttr("host") : StringAttr();
+}
+
+static IntegerAttr chunkOf(Builder &builder, int64_t bytes) {
+  return bytes > 0 ? builder.getI64IntegerAttr(bytes) : IntegerAttr();
+}
+
+static ArrayAttr routesOf(Builder &builder, const cluster::Link &link) {
+  SmallVector<Attribute> routes;
+  for (const cluster::Route &route : link.routes) {
+    NamedAttrList fields;
+    fields.append("bandwidth", builder.getF64FloatAttr(route.bandwidth));
+    fields.append("latency", builder.getF64FloatAttr(route.latency));
+    if (IntegerAttr chunk = chunkOf(builder, route.chunkBytes))
+      fields.append("chunk", chunk);
+    if (StringAttr via = viaOf(builder, route.viaHost))
+      fields.append("via", via);
+    routes.push_back(fields.getDictionary(builder.getContext()));
+  }
+  return routes.empty() ? ArrayAttr() : builder.getArrayAttr(routes);
+}
+
+/// The verifier of hh.link makes sure of the figures.
+static std::vector<cluster::Route> readRoutes(hh::LinkOp op) {
+  std::vector<cluster::Route> routes;
+  if (!op.getRoutes())
+    return routes;
+  for (auto fields : op.getRoutes()->getAsRange<DictionaryAttr>()) {
+    auto via = fields.getAs<StringAttr>("via");
+    auto chunk = fields.getAs<IntegerAttr>("chunk");
+    routes.push_back({via && via == "host", chunk ? chunk.getInt() : 0,
+                      fields.getAs<FloatAttr>("latency").getValueAsDouble(),
+                      fields.getAs<FloatAttr>("bandwidth").getValueAsDouble()});
+  }
+  return routes;
+}
+
 void hh::writeCluster(ModuleOp module, const cluster::Cluster &cluster) {
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     if (isa<DeviceTypeOp, LinkOp>(op))
@@ -36,7 +74,7 @@ void hh::writeCluster(ModuleOp module, const cluster::Cluster &cluster) {
                       : peaks.getDictionary(builder.getContext()),
         figure(type.memoryBandwidth), figure(type.launchOverhead),
         figure(type.hostBandwidth), text(type.profile),
-        figure(type.emulatedSlowdown));
+        figure(type.emulatedSlowdown), text(type.trainingPrecision));
   }
   auto symbol = [&](unsigned type) {
     return FlatSymbolRefAttr::get(builder.getContext(),
@@ -50,12 +88,12 @@ void hh::writeCluster(ModuleOp module, const cluster::Cluster &cluster) {
       if (a == b && cluster.types[a].count == 1)
         continue;
       cluster::Link link = cluster.link(a, b);
-      LinkOp::create(builder, builder.getUnknownLoc(), symbol(a), symbol(b),
-                     builder.getF64FloatAttr(link.bandwidth),
-                     builder.getF64FloatAttr(link.latency),
-                     link.viaHost ? builder.getStringAttr("host")
-                                  : StringAttr(),
-                     flag(link.emulated), flag(link.stated));
+      LinkOp::create(
+          builder, builder.getUnknownLoc(), symbol(a), symbol(b),
+          builder.getF64FloatAttr(link.bandwidth),
+          builder.getF64FloatAttr(link.latency), viaOf(builder, link.viaHost),
+          flag(link.emulated), flag(link.stated), flag(link.routed),
+          chunkOf(builder, link.chunkBytes), routesOf(builder, link));
     }
 }
 
@@ -81,6 +119,7 @@ cluster::Cluster hh::readCluster(ModuleOp module) {
     type.hostBandwidth = figure(op.getHostBandwidth());
     type.profile = op.getProfile().value_or("").str();
     type.emulatedSlowdown = figure(op.getEmulatedSlowdown());
+    type.trainingPrecision = op.getTrainingPrecision().value_or("").str();
     cluster.types.push_back(type);
   }
   for (auto op : module.getOps<LinkOp>()) {
@@ -90,6 +129,9 @@ cluster::Cluster hh::readCluster(ModuleOp module) {
     link.viaHost = op.getVia() == "host";
     link.emulated = op.getEmulated();
     link.stated = op.getStated();
+    link.routed = op.getRouted();
+    link.chunkBytes = op.getChunk().value_or(0);
+    link.routes = readRoutes(op);
     // The verifier of hh.link makes sure of both ends.
     cluster.setLink(*cluster.find(op.getFrom()), *cluster.find(op.getTo()),
                     link);

@@ -61,13 +61,14 @@ def HH_DeviceTypeOp : HH_Op<"device_type", [Symbol, HasParent<"::mlir::ModuleOp"
     ```
     `memory` is bytes of one device. The attributes hold the other figures of the cluster file: peak FLOP/s by dtype,
     bytes/s of device memory and of copies to host memory, seconds of a kernel launch, the profile of measured times,
-    and how many times slower an emulated device is.
+    how many times slower an emulated device is, and in which type its products are computed when it trains.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$count, I64Attr:$memory,
                        OptionalAttr<I64Attr>:$nodes, OptionalAttr<StrAttr>:$accelerator,
                        OptionalAttr<DictionaryAttr>:$peak_flops, OptionalAttr<F64Attr>:$memory_bandwidth,
                        OptionalAttr<F64Attr>:$launch_overhead, OptionalAttr<F64Attr>:$host_bandwidth,
-                       OptionalAttr<StrAttr>:$profile, OptionalAttr<F64Attr>:$emulated_slowdown);
+                       OptionalAttr<StrAttr>:$profile, OptionalAttr<F64Attr>:$emulated_slowdown,
+                       OptionalAttr<StrAttr>:$training_precision);
   let assemblyFormat = "$sym_name `kind` $kind `count` $count `memory` $memory attr-dict";
   let hasVerifier = 1;
 }
@@ -78,11 +79,18 @@ def HH_LinkOp : HH_Op<"link", [HasParent<"::mlir::ModuleOp">]> {
     ```mlir
     hh.link @old to @new bandwidth 3.125e+09 latency 3.0e-05 {via = "host"}
     ```
-    Bytes per second and seconds. `via = "host"`: messages are copied through host memory at both ends. `emulated`: the
-    runtime makes messages last as long as the figures say.
+    Bytes per second and seconds. `via = "host"`: messages are copied through host memory at both ends. `routed`: so says
+    the cluster file or a measurement, and the runtime does. `emulated`: the runtime makes messages last as long as the
+    figures say. `routes` are what was measured, of which each message takes its fastest one; `chunk` is in bytes:
+
+    ```mlir
+    hh.link @old to @new bandwidth 6.0e+09 latency 3.0e-05
+      {routed, routes = [{bandwidth = 6.0e+09, chunk = 1048576, latency = 3.0e-05, via = "host"} ], stated, via = "host"}
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to, F64Attr:$bandwidth, F64Attr:$latency,
-                       OptionalAttr<StrAttr>:$via, UnitAttr:$emulated, UnitAttr:$stated);
+                       OptionalAttr<StrAttr>:$via, UnitAttr:$emulated, UnitAttr:$stated, UnitAttr:$routed,
+                       OptionalAttr<I64Attr>:$chunk, OptionalAttr<ArrayAttr>:$routes);
   let assemblyFormat = "$from `to` $to `bandwidth` $bandwidth `latency` $latency attr-dict";
   let hasVerifier = 1;
 }
