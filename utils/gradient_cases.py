@@ -172,7 +172,7 @@ def unary_cases() -> list[Case]:
         "atanh": (-0.9, 0.9), "cos": (-3, 3), "cosh": (-2, 2), "erf": (-2, 2), "exp": (-2, 2), "gelu": (-3, 3),
         "log": (0.5, 3), "mish": (-3, 3), "neg": (-2, 2), "reciprocal": (0.5, 2), "rsqrt": (0.5, 3),
         "sigmoid": (-3, 3), "silu": (-3, 3), "sin": (-3, 3), "sinh": (-2, 2), "sqrt": (0.5, 3), "tan": (-1, 1),
-        "tanh": (-2, 2), "alias": (-2, 2), "contiguous": (-2, 2), "ceil": (-2, 2), "floor": (-2, 2),
+        "tanh": (-2, 2), "alias": (-2, 2), "clone": (-2, 2), "contiguous": (-2, 2), "ceil": (-2, 2), "floor": (-2, 2),
         "round": (-2, 2), "sign": (-2, 2),
     }  # fmt: skip
     kinks = {"abs": [0], "sign": [0], "ceil": range(-2, 3), "floor": range(-2, 3),

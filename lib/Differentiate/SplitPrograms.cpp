@@ -10,7 +10,9 @@
 //   recomputed      all of the forward pass but what the stage receives, in
 //                   stages that ask for it
 //   saved           the rest, in a slot: a result of the program that makes the
-//                   value, an argument of each one that reads it
+//                   value, an argument of each one that reads it. A piece is
+//                   saved as a copy where the whole would else be kept alive
+//                   for less than the whole
 //===----------------------------------------------------------------------===//
 
 #include "SplitPrograms.h"
@@ -21,6 +23,8 @@
 #include "hethub/Support/Names.h"
 
 #include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -79,6 +83,7 @@ private:
   llvm::SetVector<Value> valuesOfOthers(Part &part);
   Value source(Value value);
   void decideSaved();
+  void copyPieces();
   bool isThere(Value value);
   bool isDerived(Value value);
   void recomputeForward();
@@ -96,9 +101,10 @@ private:
   bool splitWeight;
   OpBuilder builder;
   bool recompute;
-  SmallVector<Part, 2> parts;         ///< B, then W where there is one
-  llvm::DenseSet<Value> ofParameters; ///< of parameters alone
-  llvm::DenseSet<Value> saved;        ///< that have a slot
+  SmallVector<Part, 2> parts;          ///< B, then W where there is one
+  llvm::DenseSet<Value> ofParameters;  ///< of parameters alone
+  llvm::DenseSet<Value> saved;         ///< that have a slot
+  llvm::DenseMap<Value, Value> copies; ///< of pieces that are saved
   llvm::DenseMap<Value, int64_t> slots;
 };
 
@@ -199,6 +205,33 @@ void Splitter::decideSaved() {
     saved.erase(piece);
 }
 
+/// A slot that holds a piece of a value holds the memory of all of it. Where
+/// the saved pieces of a value are smaller together, copies of them are saved:
+/// that costs their bytes once in each microbatch, and spares the rest in each
+/// one in flight.
+void Splitter::copyPieces() {
+  // In the order of the program, so that it is always the same.
+  llvm::MapVector<Value, SmallVector<Value>> piecesOf;
+  for (Operation &op : forwardBlock())
+    for (Value piece : op.getResults()) {
+      Value whole = memoryOf(piece);
+      if (saved.contains(piece) && whole != piece)
+        piecesOf[whole].push_back(piece);
+    }
+  for (auto &[whole, pieces] : piecesOf) {
+    int64_t bytes = 0;
+    for (Value piece : pieces)
+      bytes += hh::byteSize(piece.getType());
+    if (bytes >= hh::byteSize(whole.getType()))
+      continue;
+    for (Value piece : pieces) {
+      builder.setInsertionPointAfter(piece.getDefiningOp());
+      copies[piece] =
+          CallBuilder(piece.getLoc(), builder).unary("clone", piece);
+    }
+  }
+}
+
 /// Clones what of the forward program is read into the backward program, which
 /// then stands for it. The generator starts as it did there: if one number is
 /// drawn again all are, in the same order.
@@ -261,7 +294,8 @@ Value Splitter::resolve(Part &part, Value value) {
   if (Value known = part.values.lookupOrNull(value))
     return known;
   if (!isDerived(value)) {
-    part.values.map(value, argument(part, value));
+    Value copy = copies.lookup(value);
+    part.values.map(value, argument(part, copy ? copy : value));
   } else {
     Operation *op = value.getDefiningOp();
     for (Value read : valuesReadBy(op))
@@ -401,6 +435,7 @@ void Splitter::run() {
   for (Part &part : parts)
     addValuesOfParameters(part.block(), ofParameters);
   decideSaved();
+  copyPieces();
   for (Part &part : parts) {
     for (Operation &op : llvm::make_early_inc_range(part.block())) {
       builder.setInsertionPoint(&op);

@@ -17,7 +17,8 @@ static const llvm::StringSet<> keepsOrder{"alias", "reshape", "squeeze",
 /// Elements of the result lie apart or in another order.
 static const llvm::StringSet<> changesStrides{"diagonal", "expand",   "narrow",
                                               "permute",  "select",   "slice",
-                                              "t",        "transpose"};
+                                              "t",        "transpose",
+                                              "unfold"};
 
 /// The operand itself, as a rule: calls of it stand where its strides are not
 /// known for certain.
@@ -65,6 +66,15 @@ Value viewedValue(Value value) {
       !splitsAxes(CallBuilder::dims(source), CallBuilder::dims(value)))
     return nullptr;
   return source;
+}
+
+Value memoryOf(Value value) {
+  while (functionName(value) != perhapsCopies)
+    if (Value viewed = viewedValue(value))
+      value = viewed;
+    else
+      break;
+  return value;
 }
 
 bool looksAtAll(Value value) {

@@ -11,6 +11,9 @@ namespace hethub::differentiate {
 /// that makes it computes or copies.
 mlir::Value viewedValue(mlir::Value value);
 
+/// The value whose memory `value` lies in: through views, not through copies.
+mlir::Value memoryOf(mlir::Value value);
+
 /// True for a view of all elements: who keeps the viewed value keeps the view.
 bool looksAtAll(mlir::Value value);
 

@@ -28,6 +28,31 @@ module {
 
 // -----
 
+// A piece of a value that nobody else reads: a copy is saved, since the piece would keep all of the value.
+
+module {
+  hh.device_type @host kind "cpu" count 1 memory 1073741824
+  hh.parameter @w : tensor<4x8xf32> from "m.onnx" offset 0 length 128
+  hh.program @stage_0(%x: tensor<6x4xf32> {onnx.index = 0 : i64, onnx.name = "x"}) -> (tensor<f32> {hh.loss, onnx.index = 0 : i64, onnx.name = "loss"}) attributes {stage = 0 : i64, device = @host, replicas = 1 : i64} {
+    %w = hh.get_parameter @w : tensor<4x8xf32>
+    %y = aten.mm(%x, %w) : (tensor<6x4xf32>, tensor<4x8xf32>) -> (tensor<6x8xf32>)
+    %a = aten.slice.Tensor(%y) {dim = 1 : i64, start = 0 : i64, end = 4 : i64} : (tensor<6x8xf32>) -> (tensor<6x4xf32>)
+    %t = aten.t(%a) : (tensor<6x4xf32>) -> (tensor<4x6xf32>)
+    %p = aten.mm(%t, %a) : (tensor<4x6xf32>, tensor<6x4xf32>) -> (tensor<4x4xf32>)
+    %loss = aten.sum.dim_IntList(%p) {dim = array<i64: 0, 1>} : (tensor<4x4xf32>) -> (tensor<f32>)
+    hh.return %loss : tensor<f32>
+  }
+}
+
+// CHECK-LABEL: hh.program @stage_0(%arg0: tensor<6x4xf32>
+// CHECK: %[[A:.*]] = aten.slice.Tensor({{.*}}end = 4
+// CHECK-NEXT: %[[COPY:.*]] = aten.clone(%[[A]])
+// CHECK: hh.return %{{[0-9]+}}, %[[COPY]], %arg0 : tensor<f32>, tensor<6x4xf32>, tensor<6x4xf32>
+// CHECK-LABEL: hh.program @stage_0_backward(
+// CHECK-NOT: aten.clone
+
+// -----
+
 // The whole is saved: pieces of it are cut again.
 
 module {

@@ -189,6 +189,7 @@ LogicalResult pad(Derivation &d) {
 void addViewRules(RuleTable &table) {
   table["aten::alias"] = ofSelf<passed>;
   table["aten::cat"] = cat;
+  table["aten::clone"] = ofSelf<passed>;
   table["aten::constant_pad_nd"] = ofSelf<constantPad>;
   table["aten::contiguous"] = ofSelf<passed>;
   table["aten::diagonal"] = ofSelf<diagonal>;
