@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import safetensors.numpy
+import safetensors.torch
 import small_models
 import torch
 from hethub import TrainingStep
@@ -157,3 +158,151 @@ def test_loss_of_the_model_itself(tmp_path: Path) -> None:
     assert expected[-1] < expected[0]
     found = [json.loads(line)["loss"] for line in log.read_text().splitlines()]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+class Narrow(torch.nn.Module):
+    """Computes in bfloat16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = [torch.nn.Linear(WIDTH, WIDTH), torch.nn.Tanh(), torch.nn.Linear(WIDTH, WIDTH)]
+        self.layers = torch.nn.Sequential(*layers).to(torch.bfloat16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x.to(torch.bfloat16)).float()
+
+
+def test_parameters_of_16_bits_have_fp32_masters(tmp_path: Path) -> None:
+    """Steps far below the resolution of bfloat16 add up: as with torch.optim on fp32 copies that are rounded after each
+    step. Gradients of microbatches add up in fp32."""
+    torch.manual_seed(0)
+    module = Narrow().eval()
+    samples, steps = MICROBATCH * MICROBATCHES, 12
+    data = write_data(tmp_path / "data.npz", samples)
+    torch.onnx.export(
+        module,
+        (torch.from_numpy(data["x"][:MICROBATCH]),),
+        tmp_path / "model.onnx",
+        input_names=["x"],
+        output_names=["y"],
+        dynamo=True,
+    )
+    out = hethub.compile(
+        tmp_path / "model.onnx",
+        tmp_path / "out",
+        stages=2,
+        microbatches=MICROBATCHES,
+        emit=("program",),
+        training=TrainingStep(loss="mse"),
+    )
+    rate, log = 2e-4, tmp_path / "log.jsonl"
+    settings = hethub.Settings(learning_rate=rate, in_order=True, checkpoint=tmp_path / "ckpt", weight_decay=0.0)
+    hethub.train(out, tmp_path / "data.npz", steps=steps, settings=settings, log=log, timeout=60)
+
+    parameters = dict(module.named_parameters())
+    masters = {name: p.detach().float() for name, p in parameters.items()}
+    optimizer = torch.optim.AdamW(masters.values(), rate, weight_decay=0.0)
+    expected = []
+    for _ in range(steps):
+        total = {name: torch.zeros_like(master) for name, master in masters.items()}
+        losses = []
+        for x, labels in zip(*(np.split(data[name], MICROBATCHES) for name in ("x", "labels")), strict=True):
+            module.zero_grad()
+            loss = torch.nn.functional.mse_loss(module(torch.from_numpy(x)), torch.from_numpy(labels)) / MICROBATCHES
+            loss.backward()
+            losses.append(loss.item())
+            for name, p in parameters.items():
+                total[name] += p.grad.float()
+        for name, master in masters.items():
+            master.grad = total[name]
+        optimizer.step()
+        with torch.no_grad():
+            for name, p in parameters.items():
+                p.copy_(masters[name])
+        expected.append(sum(losses))
+    found = [json.loads(line)["loss"] for line in log.read_text().splitlines()]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    newest = tmp_path / "ckpt" / (tmp_path / "ckpt" / "latest").read_text().strip()
+    state: dict[str, torch.Tensor] = {}
+    for file in newest.glob("*.safetensors"):
+        state |= safetensors.torch.load_file(file)
+    trained = {name.removeprefix("master/"): value for name, value in state.items() if name.startswith("master/")}
+    # Exporters transpose weights, and call them by other names then.
+    for name, master in masters.items():
+        close = [
+            key
+            for key, value in trained.items()
+            if any(
+                form.shape == master.shape and torch.allclose(form, master, rtol=0, atol=rate)
+                for form in (value, value.t())
+            )
+        ]
+        assert len(close) == 1, name
+        assert trained[close[0]].dtype == torch.float32
+        assert torch.equal(state[close[0]], trained[close[0]].to(torch.bfloat16))
+
+
+def train_on(cluster: str, model: Path, folder: Path, steps: int) -> tuple[list[float], dict[str, np.ndarray]]:
+    """Losses and parameters of two stages, of which the first has half of the layers."""
+    folder.mkdir()
+    (folder / "cluster.yaml").write_text(cluster)
+    stages = [{"device_type": "narrow"}, {"device_type": "wide", "first": f"add_{small_models.LAYERS // 2}"}]
+    (folder / "plan.json").write_text(json.dumps({"stages": stages}))
+    out = hethub.compile(
+        model,
+        folder / "out",
+        cluster=folder / "cluster.yaml",
+        plan_file=folder / "plan.json",
+        microbatches=MICROBATCHES,
+        emit=("program",),
+        training=TrainingStep(loss="mse"),
+    )
+    settings = hethub.Settings(optimizer="sgd", learning_rate=0.02, in_order=True, checkpoint=folder / "ckpt")
+    log = folder / "log.jsonl"
+    hethub.train(out, folder.parent / "data.npz", steps=steps, settings=settings, log=log, timeout=60)
+    newest = folder / "ckpt" / (folder / "ckpt" / "latest").read_text().strip()
+    values: dict[str, np.ndarray] = {}
+    for k in range(2):
+        values |= safetensors.numpy.load_file(newest / f"stage_{k}.safetensors")
+    return [json.loads(line)["loss"] for line in log.read_text().splitlines()], values
+
+
+def test_a_device_type_that_trains_in_bfloat16(tmp_path: Path) -> None:
+    """Its products are those of bfloat16 on parameters that stay float32; the other stage is as before."""
+    model = small_models.layers_model(tmp_path / "model.onnx", batch=MICROBATCH)
+    steps, samples, layers = 8, MICROBATCH * MICROBATCHES, small_models.LAYERS
+    random = np.random.default_rng(6)
+    data = {name: random.standard_normal((samples, small_models.WIDTH), np.float32) for name in ("x", "labels")}
+    np.savez(tmp_path / "data.npz", **data)
+    devices = (
+        "devices:\n  - {{name: narrow, kind: cpu, memory: 1 GiB{}}}\n  - {{name: wide, kind: cpu, memory: 1 GiB}}\n"
+    )
+    narrow, parameters = train_on(devices.format(", training_precision: bfloat16"), model, tmp_path / "narrow", steps)
+    wide, _ = train_on(devices.format(""), model, tmp_path / "wide", steps)
+
+    values = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in onnx.load(model).graph.initializer}
+    for value in values.values():
+        value.requires_grad_()
+    optimizer = torch.optim.SGD(values.values(), 0.02)
+    expected = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        losses = []
+        for h, labels in zip(*(torch.from_numpy(data[name]).split(MICROBATCH) for name in data), strict=True):
+            for k in range(layers):
+                w, b = values[f"w_{k}"].t(), values[f"b_{k}"]
+                if k < layers // 2:
+                    h = torch.nn.functional.linear(h.bfloat16(), w.bfloat16(), b.bfloat16()).float()
+                else:
+                    h = torch.nn.functional.linear(h, w, b)
+                h = h.relu()
+            losses.append(torch.nn.functional.mse_loss(h, labels) / MICROBATCHES)
+        sum(losses).backward()
+        optimizer.step()
+        expected.append(sum(loss.item() for loss in losses))
+    np.testing.assert_allclose(narrow, expected, rtol=1e-5)
+    assert expected[-1] < expected[0]
+    assert abs(narrow[0] / wide[0] - 1) > 1e-4
+    for name, value in values.items():
+        assert parameters[name].dtype == np.float32
+        np.testing.assert_allclose(parameters[name], value.detach().numpy(), rtol=1e-4, atol=1e-6)

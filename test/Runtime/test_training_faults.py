@@ -71,6 +71,32 @@ def strike(ranks: TrainingRanks, victim: int, how: str, choice: int) -> bool:
     return True
 
 
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP", "socket"])
+def test_a_sum_over_three_ranks_names_who_broke_it(tmp_path: Path, how: str) -> None:
+    """Three replicas of one stage, which have nothing but sums in common. A lost connection has two ends, of which either
+    may be named."""
+    out = compile_layers(small_models.layers_model(tmp_path / "model.onnx"), tmp_path / "out", (3,), microbatches=3)
+    data = write_data(tmp_path / "data.npz")
+    log = tmp_path / "log.jsonl"
+    options = [f"--data={data}", "--steps=1000000", "--learning-rate=1e-6", "--timeout=60", f"--log={log}"]
+    with TrainingRanks(out, options, tmp_path) as ranks:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (log.exists() and log.stat().st_size):
+            time.sleep(0.05)
+        # Not every connection is used in a sum.
+        for choice in range(40):
+            assert strike(ranks, 1, how, choice) or how == "socket"
+            if how != "socket" or ranks.wait(0.5, [0]) != [None]:
+                break
+        others = [0, 2] if how != "socket" else [0, 1, 2]
+        assert None not in ranks.wait(LIMIT_SECONDS, others)
+        for rank in others:
+            [words] = ranks.said(rank)
+            assert " failed: " in words
+            if how != "socket":
+                assert "rank 1 (stage 0 on type0" in words, words
+
+
 @pytest.mark.parametrize(
     "moment", [pytest.param(k, marks=[] if k < QUICK_MOMENTS else [pytest.mark.wide]) for k in range(MOMENTS)]
 )

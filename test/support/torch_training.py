@@ -17,6 +17,7 @@ STEPS = 20
 STEPS_OF_DATA = 4  # then it starts again, so that the loss falls
 MICROBATCHES = 5  # of a step: two and three replicas get unlike numbers of them
 IGNORED = -100  # label that counts for nothing
+WEIGHT_DECAY = 0.5  # of adamw: shows in parameters after a few steps
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ OPTIMIZERS: dict[str, Callable[[list[torch.nn.Parameter], float], torch.optim.Op
     # Parameters of one axis are not decayed.
     "adamw": lambda p, rate: torch.optim.AdamW(
         [
-            {"params": [q for q in p if q.ndim > 1], "weight_decay": 0.01},
+            {"params": [q for q in p if q.ndim > 1], "weight_decay": WEIGHT_DECAY},
             {"params": [q for q in p if q.ndim <= 1], "weight_decay": 0.0},
         ],
         rate,

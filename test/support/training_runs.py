@@ -51,7 +51,9 @@ def options(task: Task, folder: Path, steps: int, optimizer: str = "sgd") -> lis
     """Of a run that learns as torch_training.train does."""
     data = folder / "data.npz"
     np.savez(data, **torch_training.data(name_of(task)))
-    chosen = ["--optimizer=sgd", "--momentum=0.9"] if optimizer == "sgd" else ["--optimizer=adamw"]
+    chosen = ["--optimizer=sgd", "--momentum=0.9"]
+    if optimizer == "adamw":
+        chosen = ["--optimizer=adamw", f"--weight-decay={torch_training.WEIGHT_DECAY}"]
     rate = task.rate(optimizer)
     log, gradients = folder / "log.jsonl", folder / "gradients.npz"
     return [f"--data={data}", "--in-order", f"--steps={steps}", *chosen, f"--learning-rate={rate!r}",

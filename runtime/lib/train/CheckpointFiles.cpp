@@ -140,7 +140,7 @@ CheckpointManifest CheckpointManifest::read(const std::string &folder) {
     manifest.parameters = filesOf(value.at("parameters"), path);
     manifest.optimizerState = filesOf(value.at("optimizer_state"), path);
   } catch (const json::exception &error) {
-    fail("not a checkpoint's manifest: ", path, ": ", error.what());
+    fail("not a checkpoint's manifest: ", path, ": ", messageOf(error));
   }
   if (manifest.step < 0 || manifest.samples < 0)
     fail("step and samples must not be negative in ", path,

@@ -46,7 +46,7 @@ hethub::runtime::readManifest(const std::string &path) {
       entries.push_back(std::move(entry));
     }
   } catch (const json::exception &error) {
-    fail("not a weights manifest: ", path, ": ", error.what());
+    fail("not a weights manifest: ", path, ": ", messageOf(error));
   }
   return entries;
 }

@@ -53,7 +53,7 @@ hethub::runtime::readSafetensorsHeader(const std::string &path) {
       entries.push_back(std::move(entry));
     }
   } catch (const json::exception &error) {
-    fail("not a safetensors file: ", path, ": ", error.what());
+    fail("not a safetensors file: ", path, ": ", messageOf(error));
   }
   return entries;
 }
