@@ -73,8 +73,8 @@ def strike(ranks: TrainingRanks, victim: int, how: str, choice: int) -> bool:
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP", "socket"])
 def test_a_sum_over_three_ranks_names_who_broke_it(tmp_path: Path, how: str) -> None:
-    """Three replicas of one stage, which have nothing but sums in common. A lost connection has two ends, of which either
-    may be named."""
+    """Three replicas of one stage, which have nothing but sums in common. A lost connection has two ends: either may be
+    named."""
     out = compile_layers(small_models.layers_model(tmp_path / "model.onnx"), tmp_path / "out", (3,), microbatches=3)
     data = write_data(tmp_path / "data.npz")
     log = tmp_path / "log.jsonl"
