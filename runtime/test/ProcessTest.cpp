@@ -145,7 +145,8 @@ TEST_F(Process, AStoppedRankStopsTheOthers) {
   letThemCompute();
   processes.signal(2, SIGSTOP);
   auto begin = std::chrono::steady_clock::now();
-  expectAllStop(2, "rank 2 (stage 1 on type1) failed: it stopped answering");
+  expectAllStop(
+      2, "rank 2 (stage 1 on type1, replica 1) failed: it stopped answering");
   EXPECT_LT(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count(),

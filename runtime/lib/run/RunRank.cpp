@@ -19,9 +19,11 @@ std::string hethub::runtime::rankName(const StageSpec &spec, int rank) {
   std::string stages;
   for (const Place &place : places)
     stages += (stages.empty() ? "" : ", ") + std::to_string(place.stage);
+  int replica = places[0].replica;
   return "rank " + std::to_string(rank) +
          (places.size() > 1 ? " (stages " : " (stage ") + stages + " on " +
-         spec.stages[static_cast<size_t>(places[0].stage)].type + ")";
+         spec.stages[static_cast<size_t>(places[0].stage)].type +
+         (replica > 0 ? ", replica " + std::to_string(replica) : "") + ")";
 }
 
 RankStages hethub::runtime::stagesOf(const RankProgram &program) {

@@ -31,7 +31,8 @@ at::Device deviceOfRank(const StageSpec &spec, int rank);
 /// Through the store of a connection that has one.
 Exchange exchangeOf(const Connection &connection);
 
-/// "rank 1 (stage 1 on old)", "rank 1 (stages 1, 3 on old)"
+/// "rank 1 (stage 1 on old)", "rank 2 (stage 1 on old, replica 1)", "rank 1
+/// (stages 1, 3 on old)"
 std::string rankName(const StageSpec &spec, int rank);
 
 } // namespace hethub::runtime
