@@ -117,9 +117,10 @@ static LogicalResult buildModel(ModuleOp module, const ExportOptions &options,
   return success();
 }
 
-LogicalResult writeModel(ModuleOp module, const ModelProto &model,
-                         StringRef path, const DataFile &data,
-                         StringRef dataPath) {
+/// Both files appear, or none.
+static LogicalResult writeModel(ModuleOp module, const ModelProto &model,
+                                StringRef path, const DataFile &data,
+                                StringRef dataPath) {
   if (model.ByteSizeLong() > INT_MAX)
     return module.emitError("a model must be below 2 GiB without its weights, "
                             "got: ")

@@ -31,8 +31,6 @@ public:
                             ::onnx::TensorProto &tensor);
   llvm::LogicalResult write(llvm::raw_ostream &os) const;
   bool empty() const { return parts.empty(); }
-  /// Bytes of all tensors that were placed, in the model or here.
-  int64_t weightBytes() const { return placedBytes; }
 
 private:
   struct Part {
@@ -40,7 +38,7 @@ private:
     int64_t offset;
   };
   std::string name;
-  int64_t size = 0, placedBytes = 0;
+  int64_t size = 0;
   std::vector<Part> parts;
 };
 
@@ -49,13 +47,6 @@ struct Port {
   mlir::Value value;
   ::onnx::ValueInfoProto info; ///< with its name
 };
-
-/// Writes a model and, where there are some, the bytes of its weights. Both
-/// files appear, or none.
-llvm::LogicalResult writeModel(mlir::ModuleOp module,
-                               const ::onnx::ModelProto &model,
-                               llvm::StringRef path, const DataFile &data,
-                               llvm::StringRef dataPath);
 
 /// Writes the operations of a block as nodes of a graph, and all that the
 /// graph needs of the module: weights (with `allParameters` those that nobody

@@ -6,6 +6,7 @@
 #include "hethub/Dialect/ONNX/IR/Node.h"
 #include "hethub/Dialect/ONNX/IR/Notes.h"
 #include "hethub/Dialect/ONNX/IR/Proto.h"
+#include "hethub/Import/Import.h"
 #include "hethub/Support/Names.h"
 #include "hethub/Support/Notes.h"
 
@@ -307,10 +308,10 @@ LogicalResult GraphWriter::writeNode(Operation *op, Frame &frame) {
   ox::Node source(op);
   NodeProto node;
   node.set_op_type(source.opType().str());
-  // The one operator of onnxruntime that its own files have without a domain.
-  if (!source.domain().empty() &&
-      source.opType() != "SimplifiedLayerNormalization")
-    node.set_domain(source.domain().str());
+  if (StringRef domain =
+          import::domainInFiles(source.domain(), source.opType());
+      !domain.empty())
+    node.set_domain(domain.str());
   setName(op, node);
   for (unsigned i = 0; i < source.inputCount(); ++i) {
     Value input = source.input(i);

@@ -74,8 +74,6 @@ PlaceParameter referenceFrom(StringRef folder) {
 }
 
 LogicalResult DataFile::place(hh::ParameterOp parameter, TensorProto &tensor) {
-  placedBytes +=
-      parameter.getLength().value_or(hh::byteSize(parameter.getType()));
   if (isInline(parameter))
     return readInto(parameter, tensor);
   size = llvm::alignTo(size, dataAlignment);

@@ -22,6 +22,10 @@ void cutAsAnnotated(ModelCut &cut);
 /// Names of the devices of the stages, where the file has them.
 std::vector<std::string> annotatedDevices(const ModelCut &cut);
 
+/// Where the stages of a partitioned @main are: those of the operations that
+/// became of the nodes.
+void cutAsStaged(ModelCut &cut, mlir::ModuleOp module);
+
 /// The fastest stages for a cluster, or for equal devices. The result is the
 /// plan as plan.json has it.
 llvm::json::Value cutByPlan(ModelCut &cut, const Options &options,

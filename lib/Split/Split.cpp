@@ -4,13 +4,9 @@
 #include "Borders.h"
 #include "StageFiles.h"
 
-#include "hethub/Export/ModelFiles.h"
-
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
-using hethub::import::fail;
 using onnx::ModelProto;
 
 namespace hethub::split {
@@ -30,19 +26,6 @@ static llvm::json::Value planOf(const ModelCut &cut) {
   return llvm::json::Object{{"version", 1}, {"stages", std::move(stages)}};
 }
 
-static void writeJson(StringRef path, const llvm::json::Value &value) {
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (!error) {
-    os << llvm::formatv("{0:2}\n", value);
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  if (error)
-    fail("cannot write " + path + ": " + error.message());
-}
-
 /// Some value that crosses has no type yet.
 static bool lacksTypes(const ModelCut &cut) {
   return llvm::any_of(cut.nodes, [&](const CutNode &node) {
@@ -52,6 +35,13 @@ static bool lacksTypes(const ModelCut &cut) {
              cut.nodes[from->second].stage != node.stage && !cut.typeOf(name);
     });
   });
+}
+
+static void finishCut(ModelCut &cut, MLIRContext *context) {
+  cut.placeConstants();
+  if (lacksTypes(cut))
+    addImportedTypes(cut, context);
+  cut.check();
 }
 
 static void split(StringRef path, StringRef folder, const Options &options,
@@ -70,31 +60,15 @@ static void split(StringRef path, StringRef folder, const Options &options,
       devices.push_back(
           stage.getAsObject()->getString("device_type").value_or("").str());
   }
-  cut.placeConstants();
-  if (lacksTypes(cut))
-    addImportedTypes(cut, context);
-  cut.check();
+  finishCut(cut, context);
   if (plan.kind() == llvm::json::Value::Null)
     plan = planOf(cut);
 
-  std::vector<ModelProto> models;
-  std::vector<exporter::StageFile> files;
-  models.reserve(cut.stageCount);
-  for (unsigned stage = 0; stage < cut.stageCount; ++stage) {
-    std::string stem = "stage_" + std::to_string(stage);
-    models.push_back(stageModel(cut, stage));
-    int64_t bytes = writeModelFile(cut, models.back(), folder, stem,
-                                   options.referenceWeights);
-    files.push_back({&models.back(), stem + ".onnx", bytes});
-  }
-  std::vector<std::string> inputs, outputs;
-  for (const auto &input : cut.model.graph().input())
-    inputs.push_back(input.name());
-  for (const auto &output : cut.model.graph().output())
-    outputs.push_back(output.name());
+  writeStages(
+      cut, folder,
+      [](unsigned stage) { return "stage_" + std::to_string(stage); },
+      options.referenceWeights);
   writeJson((folder + "/plan.json").str(), plan);
-  writeJson((folder + "/stages.json").str(),
-            exporter::describeStages(files, inputs, outputs));
   if (options.annotate) {
     ModelProto whole = annotatedModel(cut, devices);
     writeModelFile(cut, whole, folder, "annotated", options.referenceWeights);
@@ -116,6 +90,20 @@ LogicalResult splitModel(StringRef path, StringRef folder,
                          const Options &options, MLIRContext *context) {
   return reporting(path, context,
                    [&] { split(path, folder, options, context); });
+}
+
+LogicalResult exportStages(ModuleOp module, StringRef path, StringRef folder) {
+  return reporting(path, module.getContext(), [&] {
+    ModelCut cut = readModel(path);
+    cutAsStaged(cut, module);
+    finishCut(cut, module.getContext());
+    writeStages(
+        cut, folder,
+        [](unsigned stage) {
+          return "stage_" + std::to_string(stage) + "/stage";
+        },
+        /*referenceWeights=*/false);
+  });
 }
 
 std::optional<AnnotatedStages> readAnnotatedStages(StringRef path,

@@ -3,8 +3,10 @@
 #include "StageFiles.h"
 
 #include "hethub/Export/ModelFiles.h"
+#include "hethub/Import/Import.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -117,6 +119,9 @@ void WeightWriter::placeWeight(TensorProto &tensor) {
 }
 
 void WeightWriter::placeNode(NodeProto &node) {
+  if (StringRef domain = import::domainInFiles(node.domain(), node.op_type());
+      domain != node.domain())
+    node.set_domain(domain.str());
   for (auto &attribute : *node.mutable_attribute()) {
     if (attribute.has_t())
       placeInline(*attribute.mutable_t());
@@ -181,12 +186,40 @@ void WeightWriter::writeData() {
   });
 }
 
+void writeJson(StringRef path, const json::Value &value) {
+  write(path, [&](raw_fd_ostream &os) { os << formatv("{0:2}\n", value); });
+}
+
+void writeStages(const ModelCut &cut, StringRef folder,
+                 function_ref<std::string(unsigned)> stem,
+                 bool referenceWeights) {
+  std::vector<ModelProto> models;
+  std::vector<StageFile> files;
+  models.reserve(cut.stageCount);
+  for (unsigned stage = 0; stage < cut.stageCount; ++stage) {
+    models.push_back(stageModel(cut, stage));
+    int64_t bytes = writeModelFile(cut, models.back(), folder, stem(stage),
+                                   referenceWeights);
+    files.push_back({&models.back(), stem(stage) + ".onnx", bytes});
+  }
+  std::vector<std::string> inputs, outputs;
+  for (const auto &input : cut.model.graph().input())
+    inputs.push_back(input.name());
+  for (const auto &output : cut.model.graph().output())
+    outputs.push_back(output.name());
+  writeJson((folder + "/stages.json").str(),
+            describeStages(files, inputs, outputs));
+}
+
 int64_t writeModelFile(const ModelCut &cut, ModelProto &model, StringRef folder,
                        StringRef stem, bool referenceWeights) {
   std::string path = (folder + "/" + stem + ".onnx").str();
   if (sys::fs::equivalent(path, cut.file.path))
     fail("a stage must not replace the model that is cut, got: " + path);
-  WeightWriter weights(cut, folder, (stem + ".onnx.data").str(),
+  StringRef parent = sys::path::parent_path(path);
+  if (std::error_code error = sys::fs::create_directories(parent))
+    fail("cannot create " + parent + ": " + error.message());
+  WeightWriter weights(cut, parent, (sys::path::filename(path) + ".data").str(),
                        referenceWeights);
   weights.place(model);
   if (model.ByteSizeLong() > INT_MAX)

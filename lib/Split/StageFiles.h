@@ -6,6 +6,8 @@
 #include "ModelCut.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/JSON.h"
 namespace hethub::split {
 
 /// Writes STEM.onnx, and STEM.onnx.data where weights are copied, into a
@@ -17,6 +19,27 @@ int64_t writeModelFile(const ModelCut &cut, ::onnx::ModelProto &model,
 
 /// The model of one stage: its nodes, and what of the model they need.
 ::onnx::ModelProto stageModel(const ModelCut &cut, unsigned stage);
+
+/// A file that holds a stage.
+struct StageFile {
+  const ::onnx::ModelProto *model;
+  std::string path; ///< relative to the manifest
+  int64_t weightBytes = 0;
+};
+
+/// stages.json (docs/Split.md): which value of which file feeds which other.
+/// Values have the model's own names, so that a name is a link.
+llvm::json::Value describeStages(llvm::ArrayRef<StageFile> stages,
+                                 llvm::ArrayRef<std::string> inputs,
+                                 llvm::ArrayRef<std::string> outputs);
+
+void writeJson(llvm::StringRef path, const llvm::json::Value &value);
+
+/// Writes a file for each stage of a cut, STEM(stage).onnx under the folder,
+/// and stages.json.
+void writeStages(const ModelCut &cut, llvm::StringRef folder,
+                 llvm::function_ref<std::string(unsigned)> stem,
+                 bool referenceWeights);
 
 /// The model with the stage of each node noted on it.
 ::onnx::ModelProto annotatedModel(const ModelCut &cut,

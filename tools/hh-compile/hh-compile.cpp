@@ -6,7 +6,6 @@
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/IR/Training.h"
 #include "hethub/Emit/Folder.h"
-#include "hethub/Export/Export.h"
 #include "hethub/Import/Import.h"
 #include "hethub/Pipelines/Pipelines.h"
 #include "hethub/Simulator/Schedule.h"
@@ -362,7 +361,7 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   if (onnx && llvm::all_equal(emitters)) // nothing that must be lowered
     return failure(failed(saveIR(*module)) ||
                    failed(emit::writePlan(*module, output)) ||
-                   failed(exporter::exportStages(*module, output)));
+                   failed(split::exportStages(*module, modelPath, output)));
   OwningOpRef<ModuleOp> staged;
   if (onnx)
     staged = module->clone();
@@ -382,7 +381,7 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   TimingScope scope = timing.nest("emit");
   if (failed(emit::writeFolder(*module, model, output, folder)))
     return failure();
-  return onnx ? exporter::exportStages(*staged, output) : success();
+  return onnx ? split::exportStages(*staged, modelPath, output) : success();
 }
 
 /// What is wrong with the options together; empty: nothing.

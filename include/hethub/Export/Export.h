@@ -31,12 +31,6 @@ struct ExportOptions {
 llvm::LogicalResult exportModel(mlir::ModuleOp module, llvm::StringRef path,
                                 const ExportOptions &options = {});
 
-/// Writes a model for each hh.stage of a partitioned @main,
-/// `stage_K/stage.onnx` with its weights beside it, and `stages.json`, which
-/// says what feeds what, into `folder`. Values that cross have the names of
-/// the model's tensors.
-llvm::LogicalResult exportStages(mlir::ModuleOp module, llvm::StringRef folder);
-
 } // namespace hethub::exporter
 
 #endif // HETHUB_EXPORT_EXPORT_H

@@ -7,12 +7,9 @@
 #define HETHUB_EXPORT_MODELFILES_H
 
 #include "onnx/onnx_pb.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/JSON.h"
 
 #include <string>
-#include <vector>
 
 namespace hethub::exporter {
 
@@ -32,19 +29,6 @@ void setExternal(::onnx::TensorProto &tensor, llvm::StringRef location,
 /// `path` relative to `folder`; empty where it is not in it or below, so that
 /// no model there can point at it.
 std::string pathBelow(llvm::StringRef folder, llvm::StringRef path);
-
-/// A file that holds a stage.
-struct StageFile {
-  const ::onnx::ModelProto *model;
-  std::string path; ///< relative to the manifest
-  int64_t weightBytes = 0;
-};
-
-/// stages.json (docs/CommandLine.md): which value of which file feeds which
-/// other. Values have the model's own names, so that a name is a link.
-llvm::json::Value describeStages(llvm::ArrayRef<StageFile> stages,
-                                 llvm::ArrayRef<std::string> inputs,
-                                 llvm::ArrayRef<std::string> outputs);
 
 } // namespace hethub::exporter
 

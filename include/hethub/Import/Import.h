@@ -38,6 +38,10 @@ llvm::Expected<std::string> readParameterBytes(hh::ParameterOp parameter);
 llvm::Error copyParameterBytes(hh::ParameterOp parameter,
                                llvm::raw_ostream &os);
 
+/// The domain under which files have an operator: the import gives some
+/// another one.
+llvm::StringRef domainInFiles(llvm::StringRef domain, llvm::StringRef opType);
+
 /// The opset of the default domain from which on no version changed what a node
 /// of this operator means; 0 where it is not known.
 int64_t unchangedSince(llvm::StringRef opType);

@@ -43,6 +43,11 @@ llvm::LogicalResult splitModel(llvm::StringRef path, llvm::StringRef folder,
                                const Options &options,
                                mlir::MLIRContext *context);
 
+/// Cuts the model at `path` as the module that was imported from it is
+/// partitioned: `stage_K/stage.onnx` with copies of its weights, `stages.json`.
+llvm::LogicalResult exportStages(mlir::ModuleOp module, llvm::StringRef path,
+                                 llvm::StringRef folder);
+
 /// The stages that the file itself names for its nodes.
 struct AnnotatedStages {
   llvm::StringMap<unsigned> stageOf; ///< by the name of each result of a node

@@ -1,6 +1,6 @@
 //===- Manifest.cpp - stages.json -----------------------------------------===//
 
-#include "hethub/Export/ModelFiles.h"
+#include "StageFiles.h"
 
 #include "hethub/Dialect/ONNX/IR/Proto.h"
 
@@ -10,7 +10,7 @@
 using namespace llvm;
 using onnx::ValueInfoProto;
 
-namespace hethub::exporter {
+namespace hethub::split {
 
 /// Name, element type and shape; a size that is open is its name, or null.
 static json::Object portOf(const ValueInfoProto &info) {
@@ -83,4 +83,4 @@ json::Value describeStages(ArrayRef<StageFile> stages,
                       {"stages", std::move(list)}};
 }
 
-} // namespace hethub::exporter
+} // namespace hethub::split
