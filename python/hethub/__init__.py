@@ -9,6 +9,7 @@ The functions mirror the commands of `hethub`:
 """
 
 from .build import build
+from .chain import chain, verify
 from .compile import Search, TrainingStep, compile, plan
 from .errors import HetHubError
 from .export import export
@@ -16,6 +17,7 @@ from .predict import predict
 from .profile import profile
 from .report import report
 from .run import Result, run
+from .split import split
 from .train import Settings, Training, train
 from .version import __version__
 
@@ -28,6 +30,7 @@ __all__ = [
     "TrainingStep",
     "__version__",
     "build",
+    "chain",
     "compile",
     "export",
     "plan",
@@ -35,5 +38,7 @@ __all__ = [
     "profile",
     "report",
     "run",
+    "split",
     "train",
+    "verify",
 ]

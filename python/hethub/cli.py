@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .build import build
+from .chain import verify
 from .compile import Search, TrainingStep, compile, plan
 from .demo.main import demo
 from .demo.train import demo_train
@@ -23,6 +24,7 @@ from .profile import profile
 from .progress import Step
 from .report import report
 from .run import run, save_outputs
+from .split import split, split_table
 from .table import plan_table
 from .train import Settings, train
 from .version import __version__
@@ -42,6 +44,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "model", type=Path, metavar="MODEL", help="an .onnx file; weights may lie in external data files"
     )
     add_planning(parser)
+    parser.add_argument(
+        "--annotated", action="store_true", help="follow the pipeline stages that the model's nodes name themselves"
+    )
 
 
 def add_planning(parser: argparse.ArgumentParser) -> None:
@@ -149,6 +154,7 @@ def plan_command(arguments: argparse.Namespace) -> None:
             microbatches=arguments.microbatches,
             explain=arguments.explain,
             what_if=arguments.what_if,
+            annotated=arguments.annotated,
             search=search_of(arguments),
             training=training_of(arguments),
         )
@@ -168,12 +174,40 @@ def compile_command(arguments: argparse.Namespace) -> None:
             microbatches=arguments.microbatches,
             emit=arguments.emit.split(","),
             pack_weights=arguments.pack_weights,
+            annotated=arguments.annotated,
             search=search_of(arguments),
             training=training_of(arguments),
         )
         step.done = f"wrote {arguments.output}"
     found = OutputFolder.read(arguments.output).plan
     print(json.dumps(found, indent=1) if arguments.json else plan_table(found))
+
+
+def split_command(arguments: argparse.Namespace) -> None:
+    with Step(f"cutting {arguments.model}", arguments.json) as step:
+        manifest = split(
+            arguments.model,
+            arguments.output,
+            cluster=arguments.cluster,
+            stages=arguments.stages,
+            at=[border for borders in arguments.at for border in borders],
+            annotated=arguments.annotated,
+            dims={} if arguments.at or arguments.annotated else dict(arguments.dim),
+            microbatches=arguments.microbatches,
+            reference_weights=arguments.reference_weights,
+            annotate=arguments.annotate,
+        )
+        step.done = f"wrote {arguments.output}"
+    if not arguments.json:
+        print(split_table(manifest, json.loads((arguments.output / "plan.json").read_text())))
+    if arguments.verify:
+        with Step("running the stages and the whole model in onnxruntime", arguments.json) as step:
+            worst = verify(arguments.output, arguments.model, inputs=arguments.inputs, dims=dict(arguments.dim))
+            manifest["largest_difference"] = worst
+            how = "the same bits as" if worst == 0 else f"within {worst:.2g} of the largest value of"
+            step.done = f"the stages give {how} the whole model"
+    if arguments.json:
+        print(json.dumps(manifest, indent=1))
 
 
 def build_command(arguments: argparse.Namespace) -> None:
@@ -319,11 +353,46 @@ def add_compile(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_search(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
-    parser.add_argument("--emit", default="program,cpp", help="what to write: program, cpp (both)")
+    parser.add_argument("--emit", default="program,cpp", help="what to write: program, cpp, onnx (program,cpp)")
     parser.add_argument(
         "--pack-weights", action="store_true", help="also write each stage's weights as one safetensors file"
     )
     add_training(parser)
+    add_json(parser)
+
+
+def add_split(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
+    where = parser.add_argument_group("borders (one kind)")
+    where.add_argument("--cluster", type=Path, metavar="FILE", help="the fastest stages for a cluster.yaml")
+    where.add_argument("--stages", type=int, metavar="N", help="N stages; without a cluster for N equal devices")
+    where.add_argument(
+        "--at",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="TENSOR",
+        help="a border behind each of these tensors; behind several tensors at once: a,b",
+    )
+    where.add_argument("--annotated", action="store_true", help="the stages that the model's nodes name themselves")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
+    parser.add_argument(
+        "--dim",
+        type=dimension,
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="typical size of a symbolic dimension, which stays symbolic in the files (once for each)",
+    )
+    parser.add_argument("--microbatches", type=int, metavar="M", help="microbatches of a step that the plan is for")
+    parser.add_argument(
+        "--reference-weights",
+        action="store_true",
+        help="point at the model's own files instead of copying weights; OUT must be their folder or above it",
+    )
+    parser.add_argument("--annotate", action="store_true", help="also write the model with its stages noted on nodes")
+    parser.add_argument("--verify", action="store_true", help="compare with the whole model in onnxruntime")
+    parser.add_argument("--inputs", type=Path, metavar="NPZ", help="inputs to verify with (made up)")
     add_json(parser)
 
 
@@ -459,6 +528,15 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
         "  hethub compile model.onnx --stages 2 --train --loss cross-entropy --loss-output logits -o out",
         add_compile,
         compile_command,
+    ),
+    (
+        "split",
+        "cut a model into one ONNX file per stage",
+        "hethub split model.onnx --stages 3 -o stages --verify\n"
+        "  hethub split model.onnx --cluster cluster.yaml --dim batch=8 -o stages\n"
+        "  hethub split model.onnx --at /block.3/Add_output_0 /block.7/Add_output_0 -o stages",
+        add_split,
+        split_command,
     ),
     (
         "build",

@@ -15,7 +15,7 @@ from .errors import HetHubError
 from .folders import new_file, new_folder
 from .launcher import write_launcher
 
-EMITTERS = ("program", "cpp")
+EMITTERS = ("program", "cpp", "onnx")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def compile_arguments(
     dims: Mapping[str, int] | None,
     plan_file: Path | str | None,
     microbatches: int | None,
+    annotated: bool = False,
 ) -> list[str]:
     """The part of hh-compile's command line that planning and compiling share."""
     if cluster is None and stages is None:
@@ -79,6 +80,8 @@ def compile_arguments(
     arguments += [f"--dim={name}={size}" for name, size in (dims or {}).items()]
     if plan_file is not None:
         arguments.append(f"--plan={plan_file}")
+    if annotated:
+        arguments.append("--annotated")
     if microbatches is not None:
         arguments.append(f"--microbatches={microbatches}")
     return arguments
@@ -102,16 +105,18 @@ def plan(
     microbatches: int | None = None,
     explain: bool = False,
     what_if: bool = False,
+    annotated: bool = False,
     search: Search = Search(),
     training: TrainingStep | None = None,
 ) -> dict[str, Any]:
     """Plans a model without compiling it and returns the content of plan.json, which `output` (a file) receives.
 
     `stages` alone stands for so many equal devices of this machine; with a cluster it is the number of stages to find.
-    Times in the plan are seconds, sizes bytes. `plan_file` is a stage map of one's own, which is checked and costed.
+    Times in the plan are seconds, sizes bytes. `plan_file` is a stage map of one's own, which is checked and costed;
+    with `annotated` that is what the model's nodes name themselves.
     `explain` adds why the plan is not better, `what_if` also what one more device of each type would gain.
     """
-    arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches, annotated)
     arguments += step_arguments(search, training)
     arguments += ["--explain"] if explain else []
     arguments += ["--what-if"] if what_if else []
@@ -135,18 +140,20 @@ def compile(
     microbatches: int | None = None,
     emit: Sequence[str] = ("program", "cpp"),
     pack_weights: bool = False,
+    annotated: bool = False,
     search: Search = Search(),
     training: TrainingStep | None = None,
 ) -> Path:
     """Compiles a model into one program per stage under the folder `output`, and returns that folder.
 
+    With `annotated` the stages are those that the model's nodes name themselves.
     With `training` the programs are those of a training step (docs/Training.md). The folder appears complete or not at
     all; a folder that hethub wrote before is replaced.
     """
     unknown = [name for name in emit if name not in EMITTERS]
     if unknown or not emit:
         raise HetHubError(f"emit must be among {', '.join(EMITTERS)}, got: {', '.join(unknown) or 'nothing'}")
-    arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches)
+    arguments = compile_arguments(model, cluster, stages, dims, plan_file, microbatches, annotated)
     arguments += step_arguments(search, training)
     arguments.append(f"--emit={','.join(emit)}")
     if pack_weights:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import exported
 import numpy as np
 import onnx
 import pytest
+from hethub import tools
 from model_table import MODELS, ensure, example
 from onnx import TensorProto, helper, numpy_helper
 from onnx_content import content, differences
@@ -115,6 +117,30 @@ def test_external_data_is_not_copied(tmp_path):
     # Never over what is read.
     assert "must not replace a file that holds the model's weights" in exported.export(path, path).stderr
     assert differences(content(path), content(other)) == []
+
+
+def test_memory_does_not_grow_with_weights(tmp_path):
+    """64 GiB of weights are exported by a process of 2 GiB of address space."""
+    shape = (1 << 17, 1 << 16)
+    bytes_each = 2 * shape[0] * shape[1]
+    with (tmp_path / "w.bin").open("wb") as file:
+        file.truncate(4 * bytes_each)
+    tensors = []
+    for k in range(4):
+        tensor = TensorProto(name=f"w{k}", data_type=TensorProto.FLOAT16, dims=shape)
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="w.bin")
+        tensor.external_data.add(key="offset", value=str(bytes_each * k))
+        tensors.append(tensor)
+    nodes = [helper.make_node("Gather", [f"w{k}", "ids"], [f"y{k}"]) for k in range(4)]
+    outputs = [value(f"y{k}", TensorProto.FLOAT16, ("n", shape[1])) for k in range(4)]
+    path = save(tmp_path / "model.onnx", nodes, [value("ids", INT64, ("n",))], outputs, tensors)
+    export = [str(tools.find("hh-translate")), f"--export-onnx={path}", "-o", str(tmp_path / "exported.onnx")]
+    limited = ["sh", "-c", 'ulimit -v 2097152; exec "$@"', "sh", *export]
+    done = subprocess.run(limited, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = onnx.load(tmp_path / "exported.onnx", load_external_data=False).graph.initializer
+    assert [t.external_data[1].value for t in found] == [str(bytes_each * k) for k in range(4)]
 
 
 def test_sub_graphs(tmp_path):

@@ -1,0 +1,123 @@
+"""hethub split: a model into one ONNX file a stage. Thin over hh-split, which does all the work."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from . import tools
+from .errors import HetHubError
+from .folders import MARKER, new_folder
+from .table import amount, milliseconds, render
+
+MANIFEST = "stages.json"
+BYTES_OF = {
+    **dict.fromkeys(("float64", "double", "int64", "uint64", "complex64"), 8),
+    **dict.fromkeys(("float", "int32", "uint32"), 4),
+    **dict.fromkeys(("float16", "bfloat16", "int16", "uint16"), 2),
+    **dict.fromkeys(("int8", "uint8", "bool"), 1),
+    "complex128": 16,
+}
+
+
+def split(
+    model: Path | str,
+    output: Path | str,
+    *,
+    cluster: Path | str | None = None,
+    stages: int | None = None,
+    at: Sequence[str] = (),
+    annotated: bool = False,
+    dims: Mapping[str, int] | None = None,
+    microbatches: int | None = None,
+    reference_weights: bool = False,
+    annotate: bool = False,
+) -> dict[str, Any]:
+    """Cuts a model into `stage_K.onnx` files under the folder `output`, and returns what stages.json there says.
+
+    cluster, stages    the fastest stages for the cluster, or for so many equal devices of this machine
+    at                 borders: each behind a tensor, or behind several ("a,b")
+    annotated          the stages that the model's nodes name themselves
+    dims               typical sizes of symbolic dimensions, for the costs; they stay symbolic in the files
+    reference_weights  the files point at the model's own ones: `output` must be the folder of the weights, or above it
+    annotate           also write annotated.onnx, the model with its stages noted on the nodes
+
+    The folder appears complete or not at all; a folder that hethub wrote before is replaced.
+    """
+    if (cluster is not None or stages is not None) + bool(at) + annotated != 1:
+        raise HetHubError("give one of: a cluster or a number of stages, borders, the model's own annotations")
+    if stages is not None and stages < 1:
+        raise HetHubError(f"stages must be at least 1, got: {stages}")
+    if microbatches is not None and microbatches < 1:
+        raise HetHubError(f"microbatches must be at least 1, got: {microbatches}")
+    arguments = [str(model)]
+    arguments += [] if cluster is None else [f"--cluster={cluster}"]
+    arguments += [] if stages is None else [f"--stages={stages}"]
+    arguments += [f"--at={border}" for border in at]
+    arguments += ["--annotated"] if annotated else []
+    arguments += [f"--dim={name}={size}" for name, size in (dims or {}).items()]
+    arguments += [] if microbatches is None else [f"--microbatches={microbatches}"]
+    arguments += ["--reference-weights"] if reference_weights else []
+    arguments += ["--annotate"] if annotate else []
+    where = folder_of_weights(Path(output)) if reference_weights else new_folder(Path(output))
+    with where as folder:
+        tools.run("hh-split", [*arguments, "-o", str(folder)])
+    return json.loads((Path(output) / MANIFEST).read_text())
+
+
+@contextmanager
+def folder_of_weights(path: Path) -> Iterator[Path]:
+    """A folder that has other files: new ones vanish on an error."""
+    if not path.is_dir():
+        raise HetHubError(f"the output must be the folder of the weights or one above it, got: {path}")
+    before = set(os.listdir(path))
+    foreign = sorted(name for name in before if name.startswith("stage_") and name.endswith(".onnx"))
+    if foreign and MARKER not in before:
+        raise HetHubError(f"stages must not replace other files, got: {path / foreign[0]}")
+    done = False
+    try:
+        yield path
+        done = True
+    finally:
+        for name in [] if done else set(os.listdir(path)) - before:
+            (path / name).unlink(missing_ok=True)
+
+
+def size_of(port: Mapping[str, Any]) -> str:
+    """Bytes of a tensor; with open dimensions its shape."""
+    shape, width = port.get("shape"), BYTES_OF.get(port.get("type", ""))
+    if shape is None:
+        return port.get("type", "?")
+    if width is not None and all(isinstance(size, int) for size in shape):
+        count = 1
+        for size in shape:
+            count *= size
+        return amount(count * width, "B", 1024)
+    return port["type"] + "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def split_table(manifest: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """One line a stage: what it has, and which tensors it takes from whom and hands on to whom."""
+    planned = plan["stages"] if "step_seconds" in plan else None
+    rows = []
+    for index, stage in enumerate(manifest["stages"]):
+        takes = []
+        for port in stage["inputs"]:
+            of = "" if port["from"] is None else f" of {port['from']}"
+            takes.append(f"{port['name']} ({size_of(port)}{of})")
+        gives = []
+        for port in stage["outputs"]:
+            to = [str(reader) for reader in port["to"]] + (["output"] if port["is_output"] else [])
+            gives.append(f"{port['name']} (to {', '.join(to)})")
+        row = [str(index), ", ".join(takes), ", ".join(gives), str(stage["nodes"])]
+        row.append(amount(stage["weight_bytes"], "B", 1024))
+        if planned is not None:
+            row += [planned[index]["device_type"], milliseconds(planned[index]["forward_seconds"])]
+        rows.append(row)
+    header = ["stage", "takes", "gives", "nodes", "weights"]
+    header += [] if planned is None else ["device type", "predicted ms"]
+    return render(header, rows, left=3)
