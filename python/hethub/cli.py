@@ -184,6 +184,7 @@ def compile_command(arguments: argparse.Namespace) -> None:
 
 
 def split_command(arguments: argparse.Namespace) -> None:
+    sizes = {name: size for name, size in arguments.dim if isinstance(size, int)}  # all dimensions stay open anyhow
     with Step(f"cutting {arguments.model}", arguments.json) as step:
         manifest = split(
             arguments.model,
@@ -192,7 +193,7 @@ def split_command(arguments: argparse.Namespace) -> None:
             stages=arguments.stages,
             at=[border for borders in arguments.at for border in borders],
             annotated=arguments.annotated,
-            dims={} if arguments.at or arguments.annotated else dict(arguments.dim),
+            dims={} if arguments.at or arguments.annotated else sizes,
             microbatches=arguments.microbatches,
             reference_weights=arguments.reference_weights,
             annotate=arguments.annotate,
@@ -202,7 +203,7 @@ def split_command(arguments: argparse.Namespace) -> None:
         print(split_table(manifest, json.loads((arguments.output / "plan.json").read_text())))
     if arguments.verify:
         with Step("running the stages and the whole model in onnxruntime", arguments.json) as step:
-            worst = verify(arguments.output, arguments.model, inputs=arguments.inputs, dims=dict(arguments.dim))
+            worst = verify(arguments.output, arguments.model, inputs=arguments.inputs, dims=sizes)
             manifest["largest_difference"] = worst
             how = "the same bits as" if worst == 0 else f"within {worst:.2g} of the largest value of"
             step.done = f"the stages give {how} the whole model"
