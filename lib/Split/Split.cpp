@@ -64,15 +64,18 @@ static void split(StringRef path, StringRef folder, const Options &options,
   if (plan.kind() == llvm::json::Value::Null)
     plan = planOf(cut);
 
+  NewFiles files;
   writeStages(
       cut, folder,
       [](unsigned stage) { return "stage_" + std::to_string(stage); },
-      options.referenceWeights);
-  writeJson((folder + "/plan.json").str(), plan);
+      options.referenceWeights, files);
+  files.writeJson((folder + "/plan.json").str(), plan);
   if (options.annotate) {
     ModelProto whole = annotatedModel(cut, devices);
-    writeModelFile(cut, whole, folder, "annotated", options.referenceWeights);
+    writeModelFile(cut, whole, folder, "annotated", options.referenceWeights,
+                   files);
   }
+  files.keep();
 }
 
 /// Calls `action`; what it throws becomes one diagnostic that names the file.
@@ -97,12 +100,14 @@ LogicalResult exportStages(ModuleOp module, StringRef path, StringRef folder) {
     ModelCut cut = readModel(path);
     cutAsStaged(cut, module);
     finishCut(cut, module.getContext());
+    NewFiles files;
     writeStages(
         cut, folder,
         [](unsigned stage) {
           return "stage_" + std::to_string(stage) + "/stage";
         },
-        /*referenceWeights=*/false);
+        /*referenceWeights=*/false, files);
+    files.keep();
   });
 }
 

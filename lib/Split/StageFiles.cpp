@@ -6,7 +6,6 @@
 #include "hethub/Import/Import.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -33,7 +32,7 @@ public:
         reference(reference) {}
 
   void place(ModelProto &model);
-  void writeData();
+  void writeData(NewFiles &files);
 
   int64_t weightBytes = 0;
 
@@ -156,25 +155,11 @@ void WeightWriter::place(ModelProto &model) {
       placeNode(node);
 }
 
-static void write(StringRef path,
-                  llvm::function_ref<void(raw_fd_ostream &)> content) {
-  std::error_code error;
-  raw_fd_ostream os(path, error);
-  if (!error) {
-    content(os);
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
-  if (error)
-    fail("cannot write " + path + ": " + error.message());
-}
-
 /// One slice after the other is mapped: no more memory than the page cache.
-void WeightWriter::writeData() {
+void WeightWriter::writeData(NewFiles &files) {
   if (parts.empty())
     return;
-  write(folder + "/" + dataName, [&](raw_fd_ostream &os) {
+  files.write(folder + "/" + dataName, [&](raw_fd_ostream &os) {
     int64_t position = 0;
     for (const Part &part : parts) {
       os.write_zeros(part.offset - position);
@@ -186,20 +171,16 @@ void WeightWriter::writeData() {
   });
 }
 
-void writeJson(StringRef path, const json::Value &value) {
-  write(path, [&](raw_fd_ostream &os) { os << formatv("{0:2}\n", value); });
-}
-
 void writeStages(const ModelCut &cut, StringRef folder,
                  function_ref<std::string(unsigned)> stem,
-                 bool referenceWeights) {
+                 bool referenceWeights, NewFiles &written) {
   std::vector<ModelProto> models;
   std::vector<StageFile> files;
   models.reserve(cut.stageCount);
   for (unsigned stage = 0; stage < cut.stageCount; ++stage) {
     models.push_back(stageModel(cut, stage));
     int64_t bytes = writeModelFile(cut, models.back(), folder, stem(stage),
-                                   referenceWeights);
+                                   referenceWeights, written);
     files.push_back({&models.back(), stem(stage) + ".onnx", bytes});
   }
   std::vector<std::string> inputs, outputs;
@@ -207,26 +188,26 @@ void writeStages(const ModelCut &cut, StringRef folder,
     inputs.push_back(input.name());
   for (const auto &output : cut.model.graph().output())
     outputs.push_back(output.name());
-  writeJson((folder + "/stages.json").str(),
-            describeStages(files, inputs, outputs));
+  written.writeJson((folder + "/stages.json").str(),
+                    describeStages(files, inputs, outputs));
 }
 
 int64_t writeModelFile(const ModelCut &cut, ModelProto &model, StringRef folder,
-                       StringRef stem, bool referenceWeights) {
+                       StringRef stem, bool referenceWeights, NewFiles &files) {
   std::string path = (folder + "/" + stem + ".onnx").str();
   if (sys::fs::equivalent(path, cut.file.path))
     fail("a stage must not replace the model that is cut, got: " + path);
   StringRef parent = sys::path::parent_path(path);
-  if (std::error_code error = sys::fs::create_directories(parent))
-    fail("cannot create " + parent + ": " + error.message());
+  files.makeFolder(parent.str());
   WeightWriter weights(cut, parent, (sys::path::filename(path) + ".data").str(),
                        referenceWeights);
   weights.place(model);
   if (model.ByteSizeLong() > INT_MAX)
     fail("a model file must be below 2 GiB without its weights, got: " +
          Twine(model.ByteSizeLong()) + " bytes for " + path);
-  weights.writeData();
-  write(path, [&](raw_fd_ostream &os) { os << model.SerializeAsString(); });
+  weights.writeData(files);
+  files.write(path,
+              [&](raw_fd_ostream &os) { os << model.SerializeAsString(); });
   return weights.weightBytes;
 }
 

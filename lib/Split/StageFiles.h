@@ -4,6 +4,7 @@
 #define HETHUB_LIB_SPLIT_STAGEFILES_H
 
 #include "ModelCut.h"
+#include "NewFiles.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -15,7 +16,7 @@ namespace hethub::split {
 /// from. Gives back the bytes of its weights. Throws ModelError.
 int64_t writeModelFile(const ModelCut &cut, ::onnx::ModelProto &model,
                        llvm::StringRef folder, llvm::StringRef stem,
-                       bool referenceWeights);
+                       bool referenceWeights, NewFiles &files);
 
 /// The model of one stage: its nodes, and what of the model they need.
 ::onnx::ModelProto stageModel(const ModelCut &cut, unsigned stage);
@@ -33,13 +34,11 @@ llvm::json::Value describeStages(llvm::ArrayRef<StageFile> stages,
                                  llvm::ArrayRef<std::string> inputs,
                                  llvm::ArrayRef<std::string> outputs);
 
-void writeJson(llvm::StringRef path, const llvm::json::Value &value);
-
 /// Writes a file for each stage of a cut, STEM(stage).onnx under the folder,
 /// and stages.json.
 void writeStages(const ModelCut &cut, llvm::StringRef folder,
                  llvm::function_ref<std::string(unsigned)> stem,
-                 bool referenceWeights);
+                 bool referenceWeights, NewFiles &files);
 
 /// The model with the stage of each node noted on it.
 ::onnx::ModelProto annotatedModel(const ModelCut &cut,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,22 +68,14 @@ def split(
     return json.loads((Path(output) / MANIFEST).read_text())
 
 
-@contextmanager
-def folder_of_weights(path: Path) -> Iterator[Path]:
-    """A folder that has other files: new ones vanish on an error."""
+def folder_of_weights(path: Path) -> AbstractContextManager[Path]:
+    """A folder that has other files, which must not be stages of somebody else."""
     if not path.is_dir():
         raise HetHubError(f"the output must be the folder of the weights or one above it, got: {path}")
-    before = set(os.listdir(path))
-    foreign = sorted(name for name in before if name.startswith("stage_") and name.endswith(".onnx"))
-    if foreign and MARKER not in before:
-        raise HetHubError(f"stages must not replace other files, got: {path / foreign[0]}")
-    done = False
-    try:
-        yield path
-        done = True
-    finally:
-        for name in [] if done else set(os.listdir(path)) - before:
-            (path / name).unlink(missing_ok=True)
+    foreign = sorted(path.glob("stage_*.onnx"))
+    if foreign and not (path / MARKER).exists():
+        raise HetHubError(f"stages must not replace other files, got: {foreign[0]}")
+    return nullcontext(path)
 
 
 def size_of(port: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 
 using namespace mlir;
@@ -92,11 +91,6 @@ int main(int argc, char **argv) {
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   ModelDiagnostics diagnostics(&context);
-  if (std::error_code error = llvm::sys::fs::create_directories(output)) {
-    llvm::errs() << "hh-split: error: cannot create " << output << ": "
-                 << error.message() << "\n";
-    return 1;
-  }
   split::Options options;
   options.cluster = clusterFile;
   options.stages = stages;

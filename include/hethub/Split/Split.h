@@ -37,8 +37,8 @@ struct Options {
 };
 
 /// Writes `stage_K.onnx`, their data, `plan.json` and `stages.json`, which says
-/// what of a stage feeds which other, into an existing folder. On failure one
-/// diagnostic says why; files may be left.
+/// what of a stage feeds which other, into a folder. On failure one diagnostic
+/// says why, and nothing is left.
 llvm::LogicalResult splitModel(llvm::StringRef path, llvm::StringRef folder,
                                const Options &options,
                                mlir::MLIRContext *context);
