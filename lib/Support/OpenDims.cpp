@@ -8,6 +8,12 @@
 using namespace mlir;
 
 LogicalResult hethub::requireFixedDims(func::FuncOp function) {
+  auto open = function->getAttrOfType<ArrayAttr>(openDimsAttrName);
+  auto staysOpen = [&](StringAttr name) {
+    return open && (llvm::is_contained(open, name) ||
+                    llvm::is_contained(
+                        open, StringAttr::get(function.getContext(), "*")));
+  };
   llvm::SetVector<StringRef> names;
   for (BlockArgument input : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
@@ -23,7 +29,8 @@ LogicalResult hethub::requireFixedDims(func::FuncOp function) {
       if (!name || name.empty())
         name = StringAttr::get(function.getContext(),
                                valueName(input) + "[" + Twine(axis) + "]");
-      names.insert(name.getValue());
+      if (!staysOpen(name))
+        names.insert(name.getValue());
     }
   }
   if (names.empty())
@@ -37,5 +44,6 @@ LogicalResult hethub::requireFixedDims(func::FuncOp function) {
   error << (one ? " has" : " have") << " no size: give";
   for (StringRef name : names)
     error << " --dim " << name << "=N";
+  error << " (or =? where programs shall take any size)";
   return error;
 }

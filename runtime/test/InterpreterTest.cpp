@@ -266,6 +266,70 @@ TEST(Interpreter, BranchesTakeTheRightBlock) {
   }
 }
 
+TEST(Interpreter, LoopsCarryAndStackValues) {
+  // (a, b) = (b, a + b) while the sum of b is below 20, at most 10 times; each
+  // iteration gives its number plus x, which is from outside.
+  Builder b;
+  b.input(0);
+  addCall(*b.forward, "aten::full",
+          {ints({}), integer(10), dtype(INT64), none(), none(), none()}, {1});
+  addCall(*b.forward, "aten::full",
+          {ints({}), boolean(true), dtype(BOOL), none(), none(), none()}, {2});
+  Loop &loop = *b.forward->add_body()->mutable_loop();
+  loop.set_trip_count(1);
+  loop.set_condition(2);
+  loop.add_initial(0);
+  loop.add_initial(0);
+  loop.set_iteration(3);
+  loop.set_condition_in(4);
+  loop.add_carried_in(5);
+  loop.add_carried_in(6);
+  Function body;
+  addCall(body, "aten::add.Tensor", {value(5), value(6), integer(1)}, {7});
+  addCall(body, "aten::sum", {value(7), none()}, {8});
+  addCall(body, "aten::lt.Scalar", {value(8), integer(20)}, {9});
+  addCall(body, "aten::add.Tensor", {value(0), value(3), integer(1)}, {10});
+  *loop.mutable_body() = body.body();
+  loop.set_condition_out(9);
+  loop.add_carried_out(6); // swapped: all must be read before one is written
+  loop.add_carried_out(7);
+  loop.add_stacked(10);
+  *loop.add_stacked_types() = tensorType(FLOAT32, {-1, 2, 2});
+  for (int32_t result : {11, 12, 13})
+    loop.add_results(result);
+  for (int32_t result : {11, 12, 13})
+    b.output(result);
+  std::unique_ptr<Interpreter> interpreter = b.load();
+  c10::InferenceMode inference;
+  at::Tensor x = at::ones({2, 2});
+  for (int run = 0; run < 2; ++run) {
+    Tensors out = interpreter->forward({x});
+    // 1 1 -> 1 2 -> 2 3 -> 3 5: 4 * 5 is not below 20.
+    EXPECT_TRUE(at::equal(out[0], x * 3));
+    EXPECT_TRUE(at::equal(out[1], x * 5));
+    ASSERT_EQ(out[2].sizes(), at::IntArrayRef({3, 2, 2}));
+    EXPECT_TRUE(at::equal(out[2][2], x + 2));
+  }
+
+  b.program.mutable_functions(0)
+      ->mutable_body(0)
+      ->mutable_call()
+      ->mutable_arguments(1)
+      ->set_int_(0);
+  Tensors none = b.load()->forward({x});
+  EXPECT_TRUE(at::equal(none[0], x));
+  EXPECT_EQ(none[2].sizes(), at::IntArrayRef({0, 2, 2}));
+  EXPECT_EQ(none[2].scalar_type(), at::kFloat);
+
+  Function &forward = *b.program.mutable_functions(0);
+  forward.mutable_body(2)->mutable_loop()->set_condition_out(42);
+  EXPECT_NE(b.refusal().find("the end of a loop reads value 42"),
+            std::string::npos);
+  forward.mutable_body(2)->mutable_loop()->clear_carried_out();
+  EXPECT_NE(b.refusal().find("must carry one number of values"),
+            std::string::npos);
+}
+
 TEST(Interpreter, StartUpRunsOnceAndConstantsStay) {
   Builder b;
   b.input(0);

@@ -74,7 +74,7 @@ def import_all(cases: list[Case], folder: Path, result: Result) -> None:
 
 def compile_one(model: Path, out: Path) -> str:
     """Empty, or the first error."""
-    command = [TOOLS / "hh-compile", model, "--stages", "1", "--emit", "program", "-o", out]
+    command = [TOOLS / "hh-compile", model, "--stages", "1", "--dim", "*=?", "--emit", "program", "-o", out]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LONGEST_SECONDS)
     except subprocess.TimeoutExpired:

@@ -7,9 +7,13 @@
 
 namespace hethub {
 
-/// One error that names every dimension of the inputs that has no size yet, a
-/// nameless one by its input and axis as --dim takes it. Costs and plans need
-/// all of them.
+/// Of a function: names of the dims that stay open, so that programs take any
+/// size of them; "*" for all.
+constexpr llvm::StringLiteral openDimsAttrName = "hh.open_dims";
+
+/// One error that names every dimension of the inputs that has no size yet and
+/// is not meant to stay open, a nameless one by its input and axis as --dim
+/// takes it.
 llvm::LogicalResult requireFixedDims(mlir::func::FuncOp function);
 
 } // namespace hethub

@@ -2,6 +2,10 @@
 
 #include "Lowering.h"
 
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
@@ -33,13 +37,26 @@ void Lowering::replace(unsigned output, Value value) {
   Value old = node.output(output);
   if (!old)
     return;
-  Type wanted = element(old);
-  if (isWideUnsigned(wanted) && element(value).isSignlessInteger())
+  bool tensors =
+      isa<TensorType>(old.getType()) && isa<TensorType>(value.getType());
+  Type wanted = tensors ? element(old) : Type();
+  if (tensors && isWideUnsigned(wanted) && element(value).isSignlessInteger())
     value =
         element(value).getIntOrFloatBitWidth() == wanted.getIntOrFloatBitWidth()
             ? bitcast(value, wanted)
             : this->cast(value, wanted);
-  if (old.getType() != value.getType()) {
+  // Inference may know more, or less, of a shape than the calls tell.
+  bool fits =
+      tensors
+          ? element(value) == wanted &&
+                succeeded(verifyCompatibleShape(old.getType(), value.getType()))
+          : !isa<RankedTensorType>(old.getType());
+  bool isOpen = !tensors ||
+                !llvm::cast<TensorType>(old.getType()).hasStaticShape() ||
+                !llvm::cast<TensorType>(value.getType()).hasStaticShape();
+  if (old.getType() != value.getType() && fits && isOpen) {
+    value = hh::CastOp::create(builder, loc, old.getType(), value);
+  } else if (old.getType() != value.getType()) {
     // A handler's mistake, not the user's.
     std::string message;
     llvm::raw_string_ostream(message)

@@ -35,6 +35,7 @@ private:
   LogicalResult statements(Block &block, StringRef indent, raw_ostream &out);
   LogicalResult call(aten::CallView view, StringRef indent, raw_ostream &out);
   LogicalResult branch(hh::IfOp op, StringRef indent, raw_ostream &out);
+  LogicalResult loop(hh::LoopOp op, StringRef indent, raw_ostream &out);
   LogicalResult argument(const aten::Argument &argument, Operation *at,
                          std::string &text);
   LogicalResult weights(raw_ostream &out);
@@ -44,6 +45,7 @@ private:
                          raw_ostream &out);
   void release(Operation &op, StringRef indent, raw_ostream &out);
   void findEarly(hh::ProgramOp program, ArrayRef<Value> outputs);
+  void emitInterleaved(StringRef code, StringRef load);
 
   /// How an expression refers to a value; members of the weights struct are
   /// qualified outside of it.
@@ -245,6 +247,65 @@ LogicalResult Emitter::branch(hh::IfOp op, StringRef indent, raw_ostream &out) {
   return success();
 }
 
+/// A `for` over the iterations; what they give is stacked from a vector.
+LogicalResult Emitter::loop(hh::LoopOp op, StringRef indent, raw_ostream &out) {
+  usesOwnOps = true;
+  Block &block = op.getBody().front();
+  std::string inner = (indent + "  ").str();
+  size_t carried = op.getInitial().size();
+  OperandRange yielded = block.getTerminator()->getOperands();
+  // The carried values of an iteration are the results of the loop at its end.
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    if (index < carried) {
+      out << indent << "at::Tensor " << define(result) << " = "
+          << use(op.getInitial()[index]) << ";\n";
+      names[block.getArgument(index + 2)] = names[result];
+      continue;
+    }
+    out << indent << "std::vector<at::Tensor> " << define(result) << "_all;\n";
+  }
+  std::string count = identifiers.unique("trip_count");
+  std::string step = identifiers.unique("iteration");
+  BlockArgument condition = block.getArgument(1);
+  out << indent << "at::Tensor " << define(condition) << " = "
+      << use(op.getCondition()) << ";\n"
+      << indent << "const int64_t " << count << " = " << use(op.getTripCount())
+      << ".item().toLong();\n"
+      << indent << "for (int64_t " << step << " = 0; " << step << " < " << count
+      << " && " << names[condition] << ".item<bool>(); ++" << step << ") {\n";
+  out << inner << "auto " << define(block.getArgument(0)) << " = at::full({}, "
+      << step << ", at::TensorOptions(at::kLong).device(w.device));\n";
+  headers.insert("full");
+  if (failed(statements(block, inner, out)))
+    return failure();
+  // All are read before one is written: an iteration may swap two of them.
+  SmallVector<std::string> next;
+  for (size_t index = 0; index < carried; ++index) {
+    next.push_back(identifiers.unique("next"));
+    out << inner << "at::Tensor " << next.back() << " = "
+        << use(yielded[index + 1]) << ";\n";
+  }
+  for (size_t index = carried; index < op.getNumResults(); ++index)
+    out << inner << names[op.getResult(index)] << "_all.push_back("
+        << use(yielded[index + 1]) << ");\n";
+  out << inner << names[condition] << " = " << use(yielded[0]) << ";\n";
+  for (size_t index = 0; index < carried; ++index)
+    out << inner << names[op.getResult(index)] << " = std::move(" << next[index]
+        << ");\n";
+  out << indent << "}\n";
+  for (size_t index = carried; index < op.getNumResults(); ++index) {
+    auto type = cast<RankedTensorType>(op.getResult(index).getType());
+    SmallVector<int64_t> empty;
+    for (int64_t size : type.getShape().drop_front())
+      empty.push_back(ShapedType::isDynamic(size) ? 0 : size);
+    out << indent << "auto " << names[op.getResult(index)]
+        << " = hethub::ops::stack_iterations(" << names[op.getResult(index)]
+        << "_all, " << literal(empty) << ", "
+        << scalarType(type.getElementType()) << ");\n";
+  }
+  return success();
+}
+
 /// Lets go of large tensors after their last use, so that memory is that of the
 /// live values and LibTorch's allocator hands the same warm pages out again.
 void Emitter::release(Operation &op, StringRef indent, raw_ostream &out) {
@@ -285,6 +346,13 @@ LogicalResult Emitter::statements(Block &block, StringRef indent,
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)
             .Case([&](hh::IfOp branch) {
               return this->branch(branch, indent, out);
+            })
+            .Case(
+                [&](hh::LoopOp loop) { return this->loop(loop, indent, out); })
+            .Case([&](hh::CastOp cast) {
+              out << indent << "auto " << define(cast.getResult()) << " = "
+                  << use(cast.getValue()) << ";\n";
+              return success();
             })
             .Default([&](Operation *other) -> LogicalResult {
               if (aten::CallView view{other})
@@ -475,17 +543,61 @@ LogicalResult Emitter::emit() {
      << "#include \"hethub/runtime/Stage.h\"\n"
      << "#include \"hethub/runtime/Weights.h\"\n";
   if (usesOwnOps)
-    os << "#include \"hethub/runtime/ops.h\"\n";
+    os << "#include \"hethub/runtime/DynamicOps.h\"\n"
+       << "#include \"hethub/runtime/ops.h\"\n";
   os << "\n";
   for (const std::string &header : headers)
     os << "#include <ATen/ops/" << header << ".h>\n";
-  os << "\n#include <limits>\n\nnamespace rt = hethub::runtime;\n\n" << code;
+  os << "\n#include <limits>\n\nnamespace rt = hethub::runtime;\n\n";
+  std::string load = "rt::bind<Weights>(" + llvm::join(functions, ", ") + ")";
+  if (stagesOfRank(tables).size() > 1) {
+    emitInterleaved(code, load);
+    return success();
+  }
+  os << code;
   emitTables(tables, os);
   os << "int main(int argc, char **argv) {\n"
-     << "  return rt::runStage(spec, rt::bind<Weights>("
-     << llvm::join(functions, ", ") << "), argc, argv);\n"
+     << "  return rt::runStage(spec, " << load << ", argc, argv);\n"
      << "}\n";
   return success();
+}
+
+/// A rank's stages are one program: each in a namespace of its own, and a main
+/// beside the first of them.
+void Emitter::emitInterleaved(StringRef code, StringRef load) {
+  SmallVector<int> stages = stagesOfRank(tables);
+  auto name = [](int stage) { return "stage_" + std::to_string(stage); };
+  os << "namespace " << name(tables.stage()) << " {\n\n" << code;
+  emitTables(tables, os);
+  os << "rt::EmittedStage emitted() { return {spec, " << load << "}; }\n\n"
+     << "} // namespace " << name(tables.stage()) << "\n";
+  if (stages.front() != tables.stage())
+    return;
+  os << "\n// What the rank runs beside it.\n";
+  for (int stage : llvm::drop_begin(stages))
+    os << "namespace " << name(stage) << " { // ../" << name(stage)
+       << "/stage.cpp\n"
+       << "rt::EmittedStage emitted();\n}\n";
+  os << "\nint main(int argc, char **argv) {\n  return rt::runStages({";
+  llvm::interleaveComma(stages, os,
+                        [&](int stage) { os << name(stage) << "::emitted()"; });
+  os << "}, argc, argv);\n}\n";
+}
+
+SmallVector<int> stagesOfRank(const StageProgram &tables) {
+  const Stage &own = tables.stages(tables.stage());
+  if (!own.has_first_rank())
+    return {tables.stage()};
+  SmallVector<int> stages;
+  for (int stage = 0; stage < tables.stages_size(); ++stage)
+    if (tables.stages(stage).first_rank() == own.first_rank())
+      stages.push_back(stage);
+  return stages;
+}
+
+StringRef cppFileName(const StageProgram &tables) {
+  return stagesOfRank(tables).front() == tables.stage() ? "main.cpp"
+                                                        : "stage.cpp";
 }
 
 LogicalResult emitCpp(const hh::StageParts &stage, const StageProgram &tables,

@@ -119,6 +119,10 @@ StringRef scalarType(int dtype) {
     return "at::kFloat8_e4m3fnuz";
   case FLOAT8E5M2FNUZ:
     return "at::kFloat8_e5m2fnuz";
+  case FLOAT8E8M0:
+    return "at::kFloat8_e8m0fnu";
+  case STRING: // numbers of a table (DynamicOps.h)
+    return "at::kLong";
   default:
     return "";
   }
@@ -127,6 +131,15 @@ StringRef scalarType(int dtype) {
 std::string constant(DenseElementsAttr value) {
   ShapedType type = value.getType();
   Type element = type.getElementType();
+  if (auto text = dyn_cast<DenseStringElementsAttr>(value)) {
+    std::string values;
+    for (StringRef string : text.getValues<StringRef>())
+      values += (values.empty() ? "" : ", ") +
+                ("std::string(" + stringLiteral(string) + ", " +
+                 std::to_string(string.size()) + ")");
+    return "hethub::ops::strings({" + values + "}, " +
+           literal(type.getShape()) + ")";
+  }
   std::string head =
       literal(type.getShape()) + ", " + scalarType(element).str() + ", ";
   auto integer = dyn_cast<IntegerType>(element);

@@ -49,7 +49,13 @@ static std::string roleOf(const Port &port) {
   else
     text = ", .channel = " + std::to_string(port.channel()) + ", .index = " +
            std::to_string(port.channel() < 0 ? port.index() : -1);
-  return text + (port.loss() ? ", .isLoss = true" : "");
+  if (port.loss())
+    text += ", .isLoss = true";
+  if (port.open())
+    text += ", .isOpen = true";
+  if (port.type().dtype() == STRING)
+    text += ", .isText = true";
+  return text;
 }
 
 template <typename Ports>
@@ -107,6 +113,8 @@ void emitTables(const StageProgram &tables, raw_ostream &os) {
     if (tables.training())
       os << ", .profiledBackwardS = " << literal(stage.profiled_backward_s())
          << ", .profiledWeightS = " << literal(stage.profiled_weight_s());
+    if (stage.has_first_rank())
+      os << ", .firstRank = " << stage.first_rank();
     os << "},\n";
   }
   os << "    },\n";
@@ -142,6 +150,8 @@ void emitTables(const StageProgram &tables, raw_ostream &os) {
       os << ", .microbatch = " << row.microbatch()
          << ", .replica = " << row.replica()
          << ", .peerReplica = " << row.peer_replica();
+    if (tables.stages(tables.stage()).has_first_rank())
+      os << ", .position = " << row.position();
     os << "},\n";
   }
   os << "    },\n"

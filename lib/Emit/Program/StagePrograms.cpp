@@ -8,12 +8,15 @@
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
 #include "hethub/Dialect/HH/Transforms/ScheduleTable.h"
 #include "hethub/Dialect/HH/Transforms/StageParts.h"
+#include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Emit/Program/Origins.h"
 #include "hethub/Emit/Program/Types.h"
 #include "hethub/Support/Names.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -55,6 +58,8 @@ private:
   LogicalResult addCall(aten::CallView call, Body *body);
   template <typename Body>
   LogicalResult addBranch(hh::IfOp branch, Body *body);
+  template <typename Body>
+  LogicalResult addLoop(hh::LoopOp loop, Body *body);
   LogicalResult addChannel(Operation *at, bool input, Value value, int64_t id,
                            int64_t from, int64_t to);
 
@@ -89,7 +94,18 @@ FailureOr<Port *> ProgramBuilder::addPort(Operation *at, Function &to,
   port->set_name(name.str());
   port->set_channel(-1);
   port->set_index(-1);
-  if (failed(fillType(at, value.getType(), *port->mutable_type())))
+  Type type = value.getType();
+  if (!isa<RankedTensorType>(type)) {
+    // What elements it has, where that is known: a tensor of any rank, a
+    // sequence or an optional.
+    port->set_open(true);
+    while (isa<ox::SeqType, ox::OptType>(type))
+      type = isa<ox::SeqType>(type) ? cast<ox::SeqType>(type).getElementType()
+                                    : cast<ox::OptType>(type).getElementType();
+    if (auto tensor = dyn_cast<mlir::TensorType>(type))
+      type = RankedTensorType::get({}, tensor.getElementType());
+  }
+  if (failed(fillType(at, type, *port->mutable_type())))
     return failure();
   return port;
 }
@@ -156,7 +172,11 @@ LogicalResult ProgramBuilder::addConstant(hh::ConstantOp op) {
     return success();
   Constant *constant = program.add_constants();
   constant->set_value(it->second);
-  constant->set_data(constantBytes(value));
+  if (auto text = dyn_cast<DenseStringElementsAttr>(value))
+    for (StringRef element : text.getValues<StringRef>())
+      constant->add_strings(element.str());
+  else
+    constant->set_data(constantBytes(value));
   return fillType(op, op.getType(), *constant->mutable_type());
 }
 
@@ -286,6 +306,38 @@ LogicalResult ProgramBuilder::addBranch(hh::IfOp op, Body *body) {
   return success();
 }
 
+template <typename Body>
+LogicalResult ProgramBuilder::addLoop(hh::LoopOp op, Body *body) {
+  Loop *loop = body->Add()->mutable_loop();
+  Block &block = op.getBody().front();
+  loop->set_trip_count(number(op.getTripCount()));
+  loop->set_condition(number(op.getCondition()));
+  for (Value value : op.getInitial())
+    loop->add_initial(number(value));
+  loop->set_iteration(number(block.getArgument(0)));
+  loop->set_condition_in(number(block.getArgument(1)));
+  for (BlockArgument argument : block.getArguments().drop_front(2))
+    loop->add_carried_in(number(argument));
+  if (failed(addBlock(block, loop->mutable_body())))
+    return failure();
+  size_t carried = op.getInitial().size();
+  OperandRange yielded = block.getTerminator()->getOperands();
+  loop->set_condition_out(number(yielded.front()));
+  for (auto [index, value] : llvm::enumerate(yielded.drop_front())) {
+    if (index < carried) {
+      loop->add_carried_out(number(value));
+      continue;
+    }
+    loop->add_stacked(number(value));
+    if (failed(fillType(op, op.getResult(index).getType(),
+                        *loop->add_stacked_types())))
+      return failure();
+  }
+  for (Value result : op.getResults())
+    loop->add_results(result.use_empty() ? -1 : number(result));
+  return success();
+}
+
 LogicalResult ProgramBuilder::addChannel(Operation *at, bool input, Value value,
                                          int64_t id, int64_t from, int64_t to) {
   Channel *channel = program.add_channels();
@@ -315,6 +367,11 @@ LogicalResult ProgramBuilder::addBlock(Block &block, Body *body) {
                 [&](hh::ConstantOp constant) { return addConstant(constant); })
             .Case([&](hh::StartUpOp startUp) { return addStartUp(startUp); })
             .Case([&](hh::IfOp branch) { return addBranch(branch, body); })
+            .Case([&](hh::LoopOp loop) { return addLoop(loop, body); })
+            .Case([&](hh::CastOp cast) {
+              numbers[cast.getResult()] = number(cast.getValue());
+              return success();
+            })
             .Case([&](hh::RecvOp recv) {
               return addChannel(recv, /*input=*/true, recv.getResult(),
                                 recv.getChannel(), recv.getFrom(), stage);
@@ -383,6 +440,8 @@ static void addStages(const cluster::Cluster &cluster,
     stage->set_device_type(type.name);
     stage->set_device_kind(type.kind);
     stage->set_replicas(program.getReplicas());
+    if (auto rank = program->getAttrOfType<IntegerAttr>(hh::firstRankAttrName))
+      stage->set_first_rank(rank.getInt());
     if (!(type.emulatedSlowdown > 0))
       continue;
     // The plan's times are those of the emulated device.
@@ -419,13 +478,24 @@ static void addLinks(const cluster::Cluster &cluster,
   }
 }
 
-/// The rows of one stage, from the schedule of all.
+/// The rows of one stage, from the schedule of all. Those of a rank with
+/// several stages have their positions in it.
 static void addSchedule(const simulator::Schedule &table, StageProgram &out) {
+  simulator::Pipeline ranks;
+  for (const Stage &stage : out.stages()) {
+    simulator::PipelineStage &added = ranks.stages.emplace_back();
+    added.replicas = stage.replicas();
+    added.firstRank = stage.has_first_rank() ? stage.first_rank() : -1;
+  }
+  std::vector<int> first = simulator::firstRanks(ranks);
+  bool interleaved = simulator::isInterleaved(ranks);
+  std::map<int, int> positions; // of the next row, by rank
   Schedule *schedule = out.mutable_schedule();
   schedule->set_per_microbatch(table.perMicrobatch);
   schedule->set_microbatches(table.microbatches);
   out.set_training(table.training);
   for (const simulator::Row &from : table.rows) {
+    int position = positions[first[from.stage] + from.replica]++;
     if (from.stage != out.stage())
       continue;
     ScheduleRow *row = schedule->add_rows();
@@ -437,6 +507,8 @@ static void addSchedule(const simulator::Schedule &table, StageProgram &out) {
     row->set_peer_replica(from.peerReplica);
     row->set_channel(from.channel);
     row->set_bytes(from.bytes);
+    if (interleaved)
+      row->set_position(position);
   }
 }
 

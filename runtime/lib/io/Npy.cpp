@@ -5,6 +5,7 @@
 #include "hethub/runtime/Npz.h"
 
 #include <cctype>
+#include <optional>
 
 using namespace hethub::runtime;
 
@@ -15,20 +16,11 @@ struct Descriptor {
 };
 // Without the byte order mark. V2 is how the ml_dtypes package stores bfloat16.
 constexpr Descriptor descriptors[] = {
-    {"f8", at::kDouble},
-    {"f4", at::kFloat},
-    {"f2", at::kHalf},
-    {"i8", at::kLong},
-    {"i4", at::kInt},
-    {"i2", at::kShort},
-    {"i1", at::kChar},
-    {"u1", at::kByte},
-    {"u2", at::kUInt16},
-    {"u4", at::kUInt32},
-    {"u8", at::kUInt64},
-    {"b1", at::kBool},
-    {"V2", at::kBFloat16},
-    {"c8", at::kComplexFloat},
+    {"f8", at::kDouble},         {"f4", at::kFloat},  {"f2", at::kHalf},
+    {"i8", at::kLong},           {"i4", at::kInt},    {"i2", at::kShort},
+    {"i1", at::kChar},           {"u1", at::kByte},   {"u2", at::kUInt16},
+    {"u4", at::kUInt32},         {"u8", at::kUInt64}, {"b1", at::kBool},
+    {"V2", at::kBFloat16},       {"V1", at::kByte},   {"c8", at::kComplexFloat},
     {"c16", at::kComplexDouble},
 };
 
@@ -107,8 +99,18 @@ private:
   size_t position_ = 0;
 };
 
+/// Characters of each string of an array, or nothing where it holds no strings.
+std::optional<int64_t> textWidth(const std::string &text) {
+  if (text.size() < 3 || text.size() > 12 || text.substr(0, 2) != "<U" ||
+      text.find_first_not_of("0123456789", 2) != std::string::npos)
+    return std::nullopt;
+  return std::stoll(text.substr(2));
+}
+
 at::ScalarType dtypeOfDescriptor(const std::string &text,
                                  const std::string &name) {
+  if (textWidth(text))
+    return at::kInt;
   if (!text.empty()) {
     if (text[0] == '>')
       fail("array '", name, "' must be little endian, got dtype: ", text);
@@ -141,14 +143,16 @@ ArrayHeader hethub::runtime::parseNpyHeader(std::string_view data,
     fail("array '", name, "' is cut off in its header");
 
   DictReader reader(data.substr(start, length), name);
-  ArrayHeader header{at::kFloat, {}, false, start + length};
+  ArrayHeader header{at::kFloat, {}, false, false, start + length};
+  std::string descriptor;
   int seen = 0;
   reader.expect('{');
   while (!reader.accept('}')) {
     std::string key = reader.string();
     reader.expect(':');
     if (key == "descr")
-      header.dtype = dtypeOfDescriptor(reader.string(), name), seen |= 1;
+      descriptor = reader.string(),
+      header.dtype = dtypeOfDescriptor(descriptor, name), seen |= 1;
     else if (key == "fortran_order")
       header.fortranOrder = reader.boolean(), seen |= 2;
     else if (key == "shape")
@@ -159,5 +163,12 @@ ArrayHeader hethub::runtime::parseNpyHeader(std::string_view data,
   }
   if (seen != 7)
     reader.damaged();
+  if (std::optional<int64_t> width = textWidth(descriptor)) {
+    if (header.fortranOrder && header.shape.size() > 1)
+      fail("array '", name, "' of strings must be in C order");
+    header.fortranOrder = false;
+    header.isText = true;
+    header.shape.push_back(*width);
+  }
   return header;
 }

@@ -3,6 +3,7 @@
 #include "hethub/runtime/DTypes.h"
 #include "hethub/runtime/Error.h"
 #include "io/FileWriter.h"
+#include "io/Text.h"
 #include "weights/Mapping.h"
 
 #include <ATen/ops/empty.h>
@@ -251,12 +252,21 @@ at::Tensor NpzReader::read(const std::string &name) const {
   if (bytes > 0)
     std::memcpy(tensor.mutable_data_ptr(), content.data() + header.dataOffset,
                 static_cast<size_t>(bytes));
+  if (header.isText)
+    return textOf(tensor);
   if (!header.fortranOrder)
     return tensor;
   std::vector<int64_t> order;
   for (int64_t axis = tensor.dim() - 1; axis >= 0; --axis)
     order.push_back(axis);
   return tensor.permute(order).contiguous();
+}
+
+bool NpzReader::isText(const std::string &name) const {
+  std::string storage;
+  return impl_
+      ->headerOf(name, impl_->contentOf(name, impl_->entryOf(name), storage))
+      .isText;
 }
 
 ArrayView NpzReader::view(const std::string &name) const {
@@ -315,16 +325,21 @@ const char *descriptorOf(at::ScalarType dtype) {
   }
 }
 
-std::string npyHeader(const at::Tensor &tensor) {
-  std::string dict = std::string("{'descr': '") +
-                     descriptorOf(tensor.scalar_type()) +
-                     "', 'fortran_order': False, " + "'shape': (";
-  for (int64_t size : tensor.sizes())
+/// `isText`: the last axis holds the characters of each string.
+std::string npyHeader(const at::Tensor &tensor, bool isText) {
+  at::IntArrayRef sizes = tensor.sizes();
+  std::string descriptor = isText ? "<U" + std::to_string(sizes.back())
+                                  : descriptorOf(tensor.scalar_type());
+  if (isText)
+    sizes = sizes.slice(0, sizes.size() - 1);
+  std::string dict =
+      "{'descr': '" + descriptor + "', 'fortran_order': False, " + "'shape': (";
+  for (int64_t size : sizes)
     dict += std::to_string(size) + ", ";
   dict += "), }";
-  if (tensor.dim() > 1) // NumPy writes (2, 3), and (2,) for one axis
+  if (sizes.size() > 1) // NumPy writes (2, 3), and (2,) for one axis
     dict.replace(dict.rfind(", )"), 3, ")");
-  else if (tensor.dim() == 1)
+  else if (sizes.size() == 1)
     dict.replace(dict.rfind(", )"), 3, ",)");
   dict += std::string((64 - (10 + dict.size() + 1) % 64) % 64, ' ') + "\n";
   std::string header("\x93NUMPY\x01\x00", 8);
@@ -353,17 +368,16 @@ private:
 };
 } // namespace
 
-void hethub::runtime::writeNpz(
-    const std::string &path,
-    const std::vector<std::pair<std::string, at::Tensor>> &arrays) {
+void hethub::runtime::writeNpz(const std::string &path,
+                               const std::vector<NamedArray> &arrays) {
   FileWriter file(path);
   constexpr uint16_t utf8Name = 1 << 11;
   constexpr uint16_t date =
       1 << 5 | 1; // 1980-01-01: the same content makes the same file
   Record directory;
-  for (const auto &[name, value] : arrays) {
-    at::Tensor tensor = value.cpu().contiguous();
-    std::string header = npyHeader(tensor), entryName = name + ".npy";
+  for (const auto &[name, value, isText] : arrays) {
+    at::Tensor tensor = isText ? charactersOf(value) : value.cpu().contiguous();
+    std::string header = npyHeader(tensor, isText), entryName = name + ".npy";
     std::string_view data(
         static_cast<const char *>(tensor.nbytes() ? tensor.const_data_ptr()
                                                   : nullptr),

@@ -191,6 +191,7 @@ at::Tensor slice_by(const at::Tensor &x, const at::Tensor &starts,
 
 at::Tensor split_part(const at::Tensor &x, const OptionalTensor &split,
                       int64_t axis, int64_t parts, int64_t index) {
+  axis = wrapAxis(axis, x.dim());
   int64_t size = x.size(axis), start = 0, length = 0;
   if (split) {
     Sizes lengths = numbers(*split);
@@ -214,6 +215,7 @@ at::Tensor split_part(const at::Tensor &x, const OptionalTensor &split,
 
 at::Tensor gather_at(const at::Tensor &x, const at::Tensor &index,
                      int64_t axis) {
+  axis = wrapAxis(axis, x.dim());
   at::Tensor wrapped = wrap_index(index, x.size(axis));
   Sizes sizes(x.sizes().begin(), x.sizes().begin() + axis);
   sizes.insert(sizes.end(), index.sizes().begin(), index.sizes().end());

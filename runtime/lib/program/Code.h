@@ -34,6 +34,15 @@ struct CodeBlock {
   std::vector<CodeInstruction> instructions;
 };
 
+/// A block that runs again and again (hethub.Loop). The condition is the
+/// instruction's own, the block its `thenBlock`.
+struct CodeLoop {
+  int32_t tripCount, iteration, conditionIn, conditionOut;
+  std::vector<int32_t> initial, carriedIn, carriedOut, stacked;
+  std::vector<at::ScalarType> stackedTypes;
+  std::vector<std::vector<int64_t>> emptyShapes; ///< of one iteration's part
+};
+
 struct CodeInstruction {
   // A call ...
   std::optional<c10::OperatorHandle> op;
@@ -45,6 +54,8 @@ struct CodeInstruction {
   int32_t condition = -1;
   std::shared_ptr<CodeBlock> thenBlock, elseBlock;
   std::vector<int32_t> thenResults, elseResults;
+  // ... or a loop
+  std::shared_ptr<const CodeLoop> loop;
   // Values without any later use.
   std::vector<int32_t> release;
   // Outputs of the function that are computed here, where they may be given

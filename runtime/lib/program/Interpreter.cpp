@@ -3,10 +3,12 @@
 #include "Code.h"
 #include "Specification.h"
 #include "hethub/runtime/DTypes.h"
+#include "hethub/runtime/DynamicOps.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Trace.h"
 
 #include <ATen/core/List.h>
+#include <ATen/ops/full.h>
 
 using namespace hethub;
 using namespace hethub::runtime;
@@ -40,7 +42,10 @@ struct Interpreter::Impl {
   void findResident(std::vector<std::string> &problems);
   void run(const CodeBlock &block, const CallTimer *timer,
            const Early *early = nullptr);
+  void compileLoop(const Loop &loop, CodeInstruction &code,
+                   std::vector<std::string> &problems);
   void call(const CodeInstruction &code);
+  void runLoop(const CodeInstruction &code, const CallTimer *timer);
   const c10::IValue &read(int32_t value) const {
     return values[static_cast<size_t>(value)];
   }
@@ -74,7 +79,9 @@ public:
           if (value >= 0 || argument.kind == CodeArgument::TensorList)
             read(value, "a call");
       }
-      if (code.condition >= 0 || code.thenBlock) {
+      if (code.loop) {
+        loop(code);
+      } else if (code.condition >= 0 || code.thenBlock) {
         read(code.condition, "a branch");
         inner(*code.thenBlock, code.thenResults);
         inner(*code.elseBlock, code.elseResults);
@@ -85,6 +92,25 @@ public:
   }
 
 private:
+  void loop(const CodeInstruction &code) {
+    const CodeLoop &loop = *code.loop;
+    read(code.condition, "a loop");
+    read(loop.tripCount, "a loop");
+    for (int32_t value : loop.initial)
+      read(value, "a loop");
+    std::vector<bool> before = defined_;
+    define(loop.iteration);
+    define(loop.conditionIn);
+    for (int32_t value : loop.carriedIn)
+      define(value);
+    block(*code.thenBlock);
+    read(loop.conditionOut, "the end of a loop");
+    for (int32_t value : loop.carriedOut)
+      read(value, "the end of a loop");
+    for (int32_t value : loop.stacked)
+      read(value, "the end of a loop");
+    defined_ = std::move(before);
+  }
   void inner(const CodeBlock &body, const std::vector<int32_t> &results) {
     std::vector<bool> before = defined_;
     block(body);
@@ -132,14 +158,65 @@ void Interpreter::Impl::compile(
           code.elseResults.size() != code.results.size())
         problems.push_back("both blocks of a branch must give " +
                            std::to_string(code.results.size()) + " results");
+    } else if (instruction.has_loop()) {
+      compileLoop(instruction.loop(), code, problems);
     } else {
-      problems.push_back("an instruction is neither a call nor a branch");
+      problems.push_back("an instruction is no call, branch or loop");
       continue;
     }
     for (int32_t value : code.results)
       growTo(value);
     block.instructions.push_back(std::move(code));
   }
+}
+
+void Interpreter::Impl::compileLoop(const Loop &loop, CodeInstruction &code,
+                                    std::vector<std::string> &problems) {
+  auto compiled = std::make_shared<CodeLoop>(
+      CodeLoop{loop.trip_count(),
+               loop.iteration(),
+               loop.condition_in(),
+               loop.condition_out(),
+               {loop.initial().begin(), loop.initial().end()},
+               {loop.carried_in().begin(), loop.carried_in().end()},
+               {loop.carried_out().begin(), loop.carried_out().end()},
+               {loop.stacked().begin(), loop.stacked().end()},
+               {},
+               {}});
+  for (const TensorType &type : loop.stacked_types()) {
+    compiled->stackedTypes.push_back(scalarTypeOf(type.dtype()));
+    Shape shape;
+    for (int axis = 1; axis < type.dims_size(); ++axis)
+      shape.push_back(std::max<int64_t>(0, type.dims(axis)));
+    compiled->emptyShapes.push_back(std::move(shape));
+  }
+  size_t carried = compiled->initial.size();
+  size_t stacked = compiled->stacked.size();
+  if (compiled->carriedIn.size() != carried ||
+      compiled->carriedOut.size() != carried ||
+      compiled->stackedTypes.size() != stacked ||
+      static_cast<size_t>(loop.results_size()) != carried + stacked)
+    problems.push_back("a loop must carry one number of values, got: " +
+                       std::to_string(carried) + ", " +
+                       std::to_string(compiled->carriedIn.size()) + ", " +
+                       std::to_string(compiled->carriedOut.size()) +
+                       " and with " + std::to_string(stacked) +
+                       " stacked ones " + std::to_string(loop.results_size()) +
+                       " results");
+  std::vector<int32_t> given = compiled->carriedIn;
+  given.push_back(compiled->iteration);
+  given.push_back(compiled->conditionIn);
+  for (int32_t value : given) {
+    if (value < 0)
+      problems.push_back("an iteration of a loop must be given values, got: " +
+                         std::to_string(value));
+    growTo(value);
+  }
+  code.condition = loop.condition();
+  code.thenBlock = std::make_shared<CodeBlock>();
+  compile(loop.body(), *code.thenBlock, problems);
+  code.results.assign(loop.results().begin(), loop.results().end());
+  code.loop = std::move(compiled);
 }
 
 /// What a function defines itself: its inputs and the results of its calls.
@@ -150,10 +227,15 @@ std::vector<bool> Interpreter::Impl::ownValues(const Compiled &compiled) const {
       for (int32_t value : code.results)
         if (value >= 0)
           own[static_cast<size_t>(value)] = true;
-      if (code.thenBlock) {
-        self(self, *code.thenBlock);
-        self(self, *code.elseBlock);
+      if (code.loop) {
+        own[static_cast<size_t>(code.loop->iteration)] = true;
+        own[static_cast<size_t>(code.loop->conditionIn)] = true;
+        for (int32_t value : code.loop->carriedIn)
+          own[static_cast<size_t>(value)] = true;
       }
+      for (const auto &inner : {code.thenBlock, code.elseBlock})
+        if (inner)
+          self(self, *inner);
     }
   };
   define(define, compiled.code);
@@ -268,6 +350,17 @@ void Interpreter::load(WeightsFile &weights) {
   }
   for (const Constant &constant : impl.program->constants()) {
     Shape shape(constant.type().dims().begin(), constant.type().dims().end());
+    if (constant.type().dtype() == STRING) {
+      std::vector<std::string> texts(constant.strings().begin(),
+                                     constant.strings().end());
+      if (byteCount(at::kByte, shape) != constant.strings_size())
+        runtime::fail(
+            "a constant of ", typeName(at::kLong, shape),
+            " must have as many strings, got: ", constant.strings_size());
+      impl.values[static_cast<size_t>(constant.value())] =
+          ops::strings(texts, shape);
+      continue;
+    }
     impl.values[static_cast<size_t>(constant.value())] =
         constantBytes(shape, scalarTypeOf(constant.type().dtype()),
                       constant.data(), weights.device());
@@ -330,6 +423,49 @@ void Interpreter::Impl::call(const CodeInstruction &code) {
   stack.clear();
 }
 
+void Interpreter::Impl::runLoop(const CodeInstruction &code,
+                                const CallTimer *timer) {
+  const CodeLoop &loop = *code.loop;
+  auto slot = [&](int32_t value) -> c10::IValue & {
+    return values[static_cast<size_t>(value)];
+  };
+  int64_t count = tensor(loop.tripCount).item().toLong();
+  slot(loop.conditionIn) = read(code.condition);
+  for (size_t i = 0; i < loop.initial.size(); ++i)
+    slot(loop.carriedIn[i]) = read(loop.initial[i]);
+  std::vector<Tensors> stacked(loop.stacked.size());
+  Tensors next(loop.carriedOut.size());
+  for (int64_t step = 0; step < count; ++step) {
+    if (!tensor(loop.conditionIn).item<bool>())
+      break;
+    slot(loop.iteration) =
+        at::full({}, step, at::TensorOptions(at::kLong).device(device));
+    run(*code.thenBlock, timer);
+    // All are read before one is written: an iteration may swap two of them.
+    for (size_t i = 0; i < next.size(); ++i)
+      next[i] = tensor(loop.carriedOut[i]);
+    for (size_t i = 0; i < stacked.size(); ++i)
+      stacked[i].push_back(tensor(loop.stacked[i]));
+    slot(loop.conditionIn) = read(loop.conditionOut);
+    for (size_t i = 0; i < next.size(); ++i)
+      slot(loop.carriedIn[i]) = std::move(next[i]);
+  }
+  for (size_t i = 0; i < code.results.size(); ++i) {
+    if (code.results[i] < 0)
+      continue;
+    if (i < next.size())
+      slot(code.results[i]) = read(loop.carriedIn[i]);
+    else
+      slot(code.results[i]) = ops::stack_iterations(
+          stacked[i - next.size()], loop.emptyShapes[i - next.size()],
+          loop.stackedTypes[i - next.size()]);
+  }
+  slot(loop.iteration) = {};
+  slot(loop.conditionIn) = {};
+  for (int32_t value : loop.carriedIn)
+    slot(value) = {};
+}
+
 void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer,
                             const Early *early) {
   for (const CodeInstruction &code : block.instructions) {
@@ -348,6 +484,8 @@ void Interpreter::Impl::run(const CodeBlock &block, const CallTimer *timer,
         named.set_origin(code.origin);
         runtime::fail(labelOf(named, *program), ": ", messageOf(error));
       }
+    } else if (code.loop) {
+      runLoop(code, timer);
     } else {
       bool taken = tensor(code.condition).item<bool>();
       run(taken ? *code.thenBlock : *code.elseBlock, timer);

@@ -8,6 +8,16 @@
 using namespace hethub::runtime;
 
 namespace {
+/// What is read at the ends of the blocks of a branch or loop.
+std::vector<std::vector<int32_t>> endsOf(const CodeInstruction &code) {
+  if (!code.loop)
+    return {code.thenResults, code.elseResults};
+  std::vector<int32_t> end = code.loop->carriedOut;
+  end.insert(end.end(), code.loop->stacked.begin(), code.loop->stacked.end());
+  end.push_back(code.loop->conditionOut);
+  return {end};
+}
+
 template <typename Visit>
 void eachRead(const CodeInstruction &code, Visit visit) {
   for (const CodeArgument &argument : code.arguments) {
@@ -19,13 +29,18 @@ void eachRead(const CodeInstruction &code, Visit visit) {
   if (code.condition < 0)
     return;
   visit(code.condition);
-  for (int32_t value : code.thenResults)
-    visit(value);
-  for (int32_t value : code.elseResults)
-    visit(value);
+  for (const std::vector<int32_t> &results : endsOf(code))
+    for (int32_t value : results)
+      visit(value);
+  if (code.loop) {
+    visit(code.loop->tripCount);
+    for (int32_t value : code.loop->initial)
+      visit(value);
+  }
   for (const auto &block : {code.thenBlock, code.elseBlock})
-    for (const CodeInstruction &inner : block->instructions)
-      eachRead(inner, visit);
+    if (block)
+      for (const CodeInstruction &inner : block->instructions)
+        eachRead(inner, visit);
 }
 } // namespace
 
@@ -82,9 +97,10 @@ void hethub::runtime::markLastUses(CodeBlock &block,
           readInside[static_cast<size_t>(value)] = true;
       };
       eachRead(*code, mark);
-      for (auto [inner, results] :
-           {std::pair{code->thenBlock.get(), &code->thenResults},
-            std::pair{code->elseBlock.get(), &code->elseResults}}) {
+      std::vector<std::vector<int32_t>> ends = endsOf(*code);
+      CodeBlock *blocks[] = {code->thenBlock.get(), code->elseBlock.get()};
+      for (size_t side = 0; side < ends.size(); ++side) {
+        CodeBlock *inner = blocks[side];
         std::vector<bool> keepInside(later.size(), true);
         // Values defined inside the block and not among its results may leave
         // the table inside it.
@@ -93,14 +109,14 @@ void hethub::runtime::markLastUses(CodeBlock &block,
             for (int32_t value : instruction.results)
               if (value >= 0)
                 keepInside[static_cast<size_t>(value)] = false;
-            if (instruction.condition >= 0) {
-              self(self, *instruction.thenBlock);
-              self(self, *instruction.elseBlock);
-            }
+            for (const auto &block :
+                 {instruction.thenBlock, instruction.elseBlock})
+              if (block)
+                self(self, *block);
           }
         };
         defined(defined, *inner);
-        for (int32_t value : *results)
+        for (int32_t value : ends[side])
           if (value >= 0)
             keepInside[static_cast<size_t>(value)] = true;
         markLastUses(*inner, keepInside);

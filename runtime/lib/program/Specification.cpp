@@ -45,6 +45,10 @@ at::ScalarType hethub::runtime::scalarTypeOf(DType dtype) {
     return at::kFloat8_e5m2;
   case FLOAT8E5M2FNUZ:
     return at::kFloat8_e5m2fnuz;
+  case FLOAT8E8M0:
+    return at::kFloat8_e8m0fnu;
+  case STRING: // numbers of a table (DynamicOps.h)
+    return at::kLong;
   default:
     runtime::fail("no tensor has element type ", DType_Name(dtype));
   }
@@ -66,7 +70,9 @@ PortSpec portOf(const Port &port) {
             port.has_saved() ? port.saved() : -1,
             port.gradient_of(),
             port.update_of(),
-            port.loss()};
+            port.loss(),
+            port.open(),
+            port.type().dtype() == STRING};
   } catch (const Error &error) {
     runtime::fail("'", port.name(), "': ", error.what());
   }

@@ -19,6 +19,10 @@ InputFeed::InputFeed(const StageSpec &spec, const std::string &path,
         fail("input '", port.name, "' is missing: give --inputs FILE.npz");
       file = std::make_unique<NpzReader>(path);
     }
+    if (port.isOpen) {
+      inputs_.emplace(port.index, Input{readValue(*file, port.name)});
+      continue;
+    }
     if (!file->has(port.name)) {
       std::string present;
       for (const std::string &name : file->names())
@@ -27,6 +31,12 @@ InputFeed::InputFeed(const StageSpec &spec, const std::string &path,
            ", which has: ", present.empty() ? "nothing" : present);
     }
     Input input{file->read(port.name)};
+    if (file->isText(port.name) != port.isText)
+      fail("input '", port.name, "' must be ",
+           port.isText ? "an array of strings" : "no array of strings");
+    // Bits of a type that NumPy lacks: one-byte floats.
+    if (input.value.scalar_type() == at::kByte && at::isFloat8Type(port.dtype))
+      input.value = input.value.view(port.dtype);
     Shape whole = port.shape;
     if (!whole.empty() && whole[0] > 0)
       whole[0] *= microbatches;
@@ -54,5 +64,5 @@ at::Tensor InputFeed::get(const PortSpec &port, int microbatch) const {
   at::Tensor part =
       input.step ? input.value.narrow(0, microbatch * input.step, input.step)
                  : input.value;
-  return part.to(device_);
+  return port.isOpen || port.isText ? part : part.to(device_);
 }

@@ -1,6 +1,7 @@
 // Joining and part files.
 #include "Outputs.h"
 #include "hethub/runtime/DTypes.h"
+#include "hethub/runtime/DynamicOps.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Npz.h"
 
@@ -19,16 +20,17 @@ std::string hethub::runtime::partName(const std::string &path, int rank,
 
 void Outputs::add(const PortSpec &port, int microbatch, at::Tensor value) {
   // Made here, outside the lock: the copy from a device is the slow part.
-  at::Tensor host = value.cpu();
+  bool isTensor = !ops::isSequence(value) && !ops::isNone(value);
+  at::Tensor host = isTensor ? value.cpu() : value;
   std::lock_guard lock(mutex_);
   Value &entry = values_[port.index];
   entry.name = port.name;
+  entry.isText = port.isText;
   entry.microbatches[microbatch] = std::move(host);
 }
 
-std::vector<std::pair<std::string, at::Tensor>>
-Outputs::joined(bool positional) const {
-  std::vector<std::pair<std::string, at::Tensor>> result;
+std::vector<NamedArray> Outputs::joined(bool positional) const {
+  std::vector<NamedArray> result;
   std::set<std::string> seen;
   for (const auto &[index, value] : values_) {
     std::string name = positional ? "out" + std::to_string(index) : value.name;
@@ -40,9 +42,14 @@ Outputs::joined(bool positional) const {
     for (const auto &[microbatch, tensor] : value.microbatches)
       parts.push_back(tensor);
     if (parts.size() == 1) {
-      result.emplace_back(name, parts[0]);
+      appendValue(result, name, parts[0], value.isText);
       continue;
     }
+    for (const at::Tensor &part : parts)
+      if (ops::isSequence(part) || ops::isNone(part))
+        fail("output '", value.name,
+             "' is a sequence or an optional, which microbatches cannot be "
+             "joined to");
     for (const at::Tensor &part : parts)
       if (part.dim() != parts[0].dim() ||
           (part.dim() > 0 &&
@@ -51,25 +58,34 @@ Outputs::joined(bool positional) const {
              "' cannot be joined along axis 0, microbatches have types ",
              typeName(parts[0].scalar_type(), parts[0].sizes()), " and ",
              typeName(part.scalar_type(), part.sizes()));
-    result.emplace_back(name, parts[0].dim() == 0 ? at::stack(parts)
-                                                  : at::cat(parts, 0));
+    result.emplace_back(
+        name, parts[0].dim() == 0 ? at::stack(parts) : at::cat(parts, 0),
+        value.isText);
   }
   return result;
 }
 
 void Outputs::writePart(const std::string &path) const {
-  std::vector<std::pair<std::string, at::Tensor>> arrays;
+  std::vector<NamedArray> arrays;
   for (const auto &[index, value] : values_)
     for (const auto &[microbatch, tensor] : value.microbatches)
-      arrays.emplace_back(std::to_string(index) + "/" +
-                              std::to_string(microbatch) + "/" + value.name,
-                          tensor);
+      appendValue(arrays,
+                  std::to_string(index) + "/" + std::to_string(microbatch) +
+                      "/" + value.name,
+                  tensor, value.isText);
   writeNpz(path, arrays);
 }
 
 void Outputs::readPart(const std::string &path) {
   NpzReader reader(path);
-  for (const std::string &key : reader.names()) {
+  for (std::string key : reader.names()) {
+    // A sequence is read from its length on.
+    if (key.ends_with("[]"))
+      key.resize(key.size() - 2);
+    else if (size_t open = key.rfind('[');
+             open != std::string::npos &&
+             reader.has(key.substr(0, open) + "[]"))
+      continue;
     int index = -1, microbatch = -1;
     const char *end = key.data() + key.size();
     auto first = std::from_chars(key.data(), end, index);
@@ -79,6 +95,8 @@ void Outputs::readPart(const std::string &path) {
     if (second.ec != std::errc() || second.ptr == end || *second.ptr != '/')
       fail("not a part file of outputs: ", path);
     PortSpec port{std::string(second.ptr + 1, end), at::kFloat, {}, -1, index};
-    add(port, microbatch, reader.read(key));
+    const std::string &first_array = reader.has(key + "[]") ? key + "[0]" : key;
+    port.isText = reader.has(first_array) && reader.isText(first_array);
+    add(port, microbatch, readValue(reader, key));
   }
 }

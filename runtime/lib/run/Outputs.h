@@ -4,6 +4,7 @@
 // when all are there, rank 0 joins them into OUTPUTS and removes them.
 #pragma once
 
+#include "hethub/runtime/Npz.h"
 #include "hethub/runtime/Stage.h"
 
 #include <map>
@@ -18,7 +19,7 @@ public:
   bool empty() const { return values_.empty(); }
 
   /// Joined over microbatches: scalars become one axis.
-  std::vector<std::pair<std::string, at::Tensor>> joined(bool positional) const;
+  std::vector<NamedArray> joined(bool positional) const;
 
   void writePart(const std::string &path) const;
   void readPart(const std::string &path);
@@ -26,6 +27,7 @@ public:
 private:
   struct Value {
     std::string name;
+    bool isText = false;
     std::map<int, at::Tensor> microbatches;
   };
   std::map<int, Value> values_; ///< by position among the model's outputs

@@ -7,6 +7,7 @@
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Npz.h"
 #include "run/Outputs.h"
+#include "schedule/Emulation.h"
 
 #include <cmath>
 #include <sstream>
@@ -106,7 +107,7 @@ Trainer::Trainer(const RankStages &stages, int rank, const RunOptions &options,
       steps_(stepOfRank(stages, rank)), trained_(trainedOf(stages)),
       parameters_(tensorsOf(trained_, weights)),
       optimizer_(options.train.optimizer, parameters_),
-      gradients_(spec, rank, steps_,
+      gradients_(stages, rank, steps_,
                  gradientTypes(optimizer_, parameters_.size()), device,
                  comms_.groupOf),
       stages_(trainingStages(stages, std::move(functions), weights,
@@ -140,7 +141,7 @@ void Trainer::checkLosses() const {
 }
 
 void Trainer::writeGradients(const std::vector<at::Tensor> &gradients) const {
-  std::vector<std::pair<std::string, at::Tensor>> arrays;
+  std::vector<NamedArray> arrays;
   for (size_t i = 0; i < gradients.size(); ++i)
     if (gradients_.answersFor(trained_[i]))
       arrays.emplace_back(trained_[i].name, gradients[i]);
@@ -163,10 +164,12 @@ void Trainer::optimize() {
     for (at::Tensor &gradient : gradients)
       gradient.mul_(scale);
   }
+  auto begin = Clock::now();
   optimizer_.step(learningRateAt(train_.learningRate,
                                  train_.optimizer.learningRate, state_.step,
                                  train_.steps),
                   std::move(gradients));
+  sleepInProportion(spec_.stages[static_cast<size_t>(spec_.stage)], begin);
 }
 
 void Trainer::oneStep() {

@@ -35,12 +35,12 @@ func.func @main(%x: tensor<4xf32>) {
 // -----
 
 hh.device_type @d kind "cpu" count 2 memory 100000
-func.func @main(%x: tensor<?xf32>) {
-  %0 = hh.stage 0 on @d (%a = %x) : (tensor<?xf32>) -> tensor<?xf32> {
-    hh.yield %a : tensor<?xf32>
+func.func @main(%x: tensor<*xf32>) {
+  %0 = hh.stage 0 on @d (%a = %x) : (tensor<*xf32>) -> tensor<*xf32> {
+    hh.yield %a : tensor<*xf32>
   }
-  // expected-error @+1 {{a value that crosses stages must be a tensor of static shape, got: 'tensor<?xf32>'}}
-  hh.stage 1 on @d (%a = %0) : (tensor<?xf32>) -> () {
+  // expected-error @+1 {{a value that crosses stages must be a tensor of numbers and of known rank, got: 'tensor<*xf32>'}}
+  hh.stage 1 on @d (%a = %0) : (tensor<*xf32>) -> () {
   }
   return
 }

@@ -70,6 +70,20 @@ hh.plan {
   stages = [{device_type = "old" nodes = ["a", "b c"] forward_seconds = 1.0e-3}]
 }
 
+// CHECK-LABEL: @loop
+// CHECK: %[[R:.*]]:2 = hh.loop %{{.*}} while %{{.*}} carries(%{{.*}}) : tensor<i64>, tensor<i1>, (tensor<2xf32>) -> (tensor<2xf32>, tensor<?x2xf32>) {
+// CHECK: ^bb0(%{{.*}}: tensor<i64>, %[[GO:.*]]: tensor<i1>, %[[B:.*]]: tensor<2xf32>):
+// CHECK:   hh.yield %[[GO]], %[[B]], %[[B]] : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+// CHECK: hh.cast %[[R]]#1 : tensor<?x2xf32> to tensor<3x2xf32>
+func.func @loop(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<2xf32>) -> tensor<3x2xf32> {
+  %0:2 = hh.loop %n while %c carries (%x) : tensor<i64>, tensor<i1>, (tensor<2xf32>) -> (tensor<2xf32>, tensor<?x2xf32>) {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %before: tensor<2xf32>):
+    hh.yield %go, %before, %before : tensor<i1>, tensor<2xf32>, tensor<2xf32>
+  }
+  %1 = hh.cast %0#1 : tensor<?x2xf32> to tensor<3x2xf32>
+  return %1 : tensor<3x2xf32>
+}
+
 // CHECK:      hh.fingerprint outputs [-7, 9] {
 // CHECK-NEXT:   "h.0/attn" -5, 12
 // CHECK-NEXT: }

@@ -33,7 +33,7 @@ void HHDialect::initialize() {
 
 int64_t hethub::hh::byteSize(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape())
+  if (!tensor)
     return 0;
   Type element = tensor.getElementType();
   int64_t bits = 8;
@@ -41,7 +41,10 @@ int64_t hethub::hh::byteSize(Type type) {
     bits = 2 * complex.getElementType().getIntOrFloatBitWidth();
   else if (element.isIntOrFloat())
     bits = std::max(8u, element.getIntOrFloatBitWidth());
-  return tensor.getNumElements() * (bits / 8);
+  int64_t bytes = bits / 8;
+  for (int64_t size : tensor.getShape())
+    bytes *= ShapedType::isDynamic(size) ? 1 : size;
+  return bytes;
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,7 +7,8 @@
 using namespace mlir;
 using namespace hethub::hh;
 
-/// Each device type has a forward and a backward time, in seconds, neither
+/// Each device type has a forward and a backward time, in seconds, and may have
+/// that of the backward pass which gradients of parameters take; none is
 /// negative.
 LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t flops, int64_t moved, int64_t kept,
@@ -16,9 +17,10 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "cost figures must not be negative";
   for (NamedAttribute entry : seconds) {
     auto times = dyn_cast<DenseF64ArrayAttr>(entry.getValue());
-    if (!times || times.size() != 2)
+    if (!times || times.size() < 2 || times.size() > 3)
       return emitError() << "seconds of a device type must be array<f64: "
-                            "forward, backward>, got: "
+                            "forward, backward> or <forward, backward, "
+                            "weight>, got: "
                          << entry.getValue();
     for (double time : times.asArrayRef())
       if (!(time >= 0))
@@ -168,6 +170,38 @@ LogicalResult IfOp::verify() {
     return emitOpError("condition must be a tensor of i1, got: ") << type;
   return failure(failed(verifyYield(*this, getThenBody())) ||
                  failed(verifyYield(*this, getElseBody())));
+}
+
+/// Carried values keep their types; each other result is one more axis in front
+/// of what an iteration yields.
+LogicalResult LoopOp::verify() {
+  Block &block = getBody().front();
+  size_t carried = getInitial().size();
+  Operation *yield = block.getTerminator();
+  if (block.getNumArguments() != carried + 2)
+    return emitOpError("body must have ")
+           << carried + 2 << " arguments, got: " << block.getNumArguments();
+  if (getNumResults() < carried ||
+      yield->getNumOperands() != getNumResults() + 1)
+    return emitOpError("body must yield a condition and ")
+           << getNumResults() << " values, got: " << yield->getNumOperands();
+  for (size_t i = 0; i < carried; ++i) {
+    Type type = getInitial()[i].getType();
+    if (block.getArgument(i + 2).getType() != type ||
+        yield->getOperand(i + 1).getType() != type ||
+        getResult(i).getType() != type)
+      return emitOpError("carried value ")
+             << i << " must keep its type " << type;
+  }
+  for (size_t i = carried; i < getNumResults(); ++i) {
+    auto whole = dyn_cast<RankedTensorType>(getResult(i).getType());
+    auto part = dyn_cast<RankedTensorType>(yield->getOperand(i + 1).getType());
+    if (!whole || !part || whole.getRank() != part.getRank() + 1)
+      return emitOpError("result ")
+             << i << " must be a tensor with one axis more than what an "
+             << "iteration yields";
+  }
+  return success();
 }
 
 static LogicalResult verifyChannel(Operation *op, int64_t channel,

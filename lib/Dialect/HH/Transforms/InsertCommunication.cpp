@@ -65,7 +65,7 @@ LogicalResult Inserter::check() {
     for (Value input : stage.getInputs())
       if (isa<OpResult>(input) && !isSendable(input.getType()))
         return stage.emitError("a value that crosses stages must be a tensor "
-                               "of static shape, got: ")
+                               "of numbers and of known rank, got: ")
                << input.getType() << " '" << valueName(input) << "'";
   }
   for (Operation &op : main.getBody().front().without_terminator())

@@ -12,6 +12,7 @@
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/HH/Transforms/ScheduleTable.h"
 #include "hethub/Support/Names.h"
+#include "hethub/Support/OpenDims.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -68,9 +69,13 @@ LogicalResult oneMain(ModuleOp module) {
   return success();
 }
 
+/// Dialects of nodes: one for each group of ONNX domains.
+constexpr StringLiteral modelDialects[] = {"onnx", "com_microsoft"};
+
 LogicalResult onlyModelOperations(ModuleOp module) {
   for (Operation &op : nodesOf(module))
-    if (op.getName().getDialectNamespace() != "onnx" &&
+    if (!llvm::is_contained(modelDialects,
+                            op.getName().getDialectNamespace()) &&
         !isa<GetParameterOp>(op))
       return op.emitError("@main must hold onnx operations and parameters "
                           "only, got: ")
@@ -79,6 +84,8 @@ LogicalResult onlyModelOperations(ModuleOp module) {
 }
 
 LogicalResult fixedInputs(ModuleOp module) {
+  if (mainOf(module)->hasAttr(openDimsAttrName))
+    return requireFixedDims(mainOf(module));
   for (BlockArgument input : mainOf(module).getArguments())
     if (auto type = dyn_cast<RankedTensorType>(input.getType()))
       if (!type.hasStaticShape())

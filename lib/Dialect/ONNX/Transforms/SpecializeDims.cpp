@@ -1,6 +1,7 @@
 //===- SpecializeDims.cpp - sizes for symbolic dims -----------------------===//
 
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
+#include "hethub/Support/OpenDims.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -26,8 +27,12 @@ struct SpecializeDims : impl::SpecializeDimsBase<SpecializeDims> {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (failed(specialize(function, names)))
         return signalPassFailure();
-    for (auto &[name, size] : sizes) {
-      if (llvm::is_contained(names, name))
+    SmallVector<StringRef> asked;
+    for (auto &[name, size] : sizes)
+      asked.push_back(name);
+    asked.append(open.begin(), open.end());
+    for (StringRef name : asked) {
+      if (name == allDims || llvm::is_contained(names, name))
         continue;
       InFlightDiagnostic diagnostic = emitError(UnknownLoc::get(&getContext()));
       diagnostic << "no dim of the inputs has this name: '" << name << "'";
@@ -40,7 +45,10 @@ struct SpecializeDims : impl::SpecializeDimsBase<SpecializeDims> {
   }
 
 private:
+  /// Stands for every dim that has no size of its own.
+  static constexpr StringLiteral allDims = "*";
   std::map<std::string, int64_t> sizes;
+  SmallVector<StringRef> open; ///< name=?
 
   LogicalResult parseSizes() {
     for (StringRef text : dims) {
@@ -48,10 +56,14 @@ private:
       // behind the last one.
       auto [name, number] = text.rsplit('=');
       int64_t size;
+      if (!name.empty() && number == "?") {
+        open.push_back(name);
+        continue;
+      }
       if (name.empty() || number.getAsInteger(10, size) || size < 0)
         return emitError(UnknownLoc::get(&getContext()))
                << "dims must be given as name=size with a size of at least 0, "
-                  "got: "
+                  "or ? where it stays open, got: "
                << text;
       auto [it, added] = sizes.insert({name.str(), size});
       if (!added && it->second != size)
@@ -59,6 +71,11 @@ private:
                << "dim '" << name << "' must have one size, got: " << it->second
                << " and " << size;
     }
+    for (StringRef name : open)
+      if (auto found = sizes.find(name.str()); found != sizes.end())
+        return emitError(UnknownLoc::get(&getContext()))
+               << "dim '" << name
+               << "' must have one size, got: " << found->second << " and ?";
     return success();
   }
 
@@ -116,6 +133,9 @@ private:
       }
       argument.setType(type.clone(shape));
     }
+    if (!open.empty())
+      function->setAttr(openDimsAttrName,
+                        Builder(&getContext()).getStrArrayAttr(open));
     function.setType(FunctionType::get(
         &getContext(), function.getBody().front().getArgumentTypes(),
         function.getResultTypes()));

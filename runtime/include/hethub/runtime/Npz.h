@@ -14,11 +14,15 @@
 namespace hethub::runtime {
 
 /// Type of an array in a file. Two-byte void ("V2") is bfloat16, as the
-/// ml_dtypes package writes it.
+/// ml_dtypes package writes it; one-byte void ("V1") are bytes, which its users
+/// know the meaning of.
 struct ArrayHeader {
   at::ScalarType dtype;
   std::vector<int64_t> shape;
   bool fortranOrder = false;
+  /// Strings ("U5"): the elements are UTF-32 characters, which stand in a last
+  /// axis of `shape`.
+  bool isText = false;
   size_t dataOffset = 0; ///< from the start of the .npy data
 };
 
@@ -42,7 +46,9 @@ public:
   std::vector<std::string> names() const;
   bool has(const std::string &name) const;
   /// The whole array, in C order. Throws Error that names the array.
+  /// Strings come as numbers of the table of DynamicOps.h.
   at::Tensor read(const std::string &name) const;
+  bool isText(const std::string &name) const;
   /// The same without reading it: a view of the file where the array is stored
   /// as it is (whose checksum is not verified then), else of a copy.
   ArrayView view(const std::string &name) const;
@@ -52,9 +58,25 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
+struct NamedArray {
+  NamedArray(std::string name, at::Tensor value, bool isText = false)
+      : name(std::move(name)), value(std::move(value)), isText(isText) {}
+  std::string name;
+  at::Tensor value;
+  bool isText; ///< numbers of strings (DynamicOps.h), written as the strings
+};
+
 /// Writes `path` by way of a file beside it that is then renamed: never half a
 /// file.
-void writeNpz(const std::string &path,
-              const std::vector<std::pair<std::string, at::Tensor>> &arrays);
+void writeNpz(const std::string &path, const std::vector<NamedArray> &arrays);
+
+/// The arrays that stand for a value: a tensor under its name; a sequence as
+/// its length under NAME[] and its elements under NAME[0], NAME[1], ...; an
+/// optional that holds nothing is not there.
+void appendValue(std::vector<NamedArray> &arrays, const std::string &name,
+                 const at::Tensor &value, bool isText);
+/// The value that arrays of a file stand for, or an optional that holds
+/// nothing.
+at::Tensor readValue(const NpzReader &file, const std::string &name);
 
 } // namespace hethub::runtime

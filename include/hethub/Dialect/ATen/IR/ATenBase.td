@@ -42,8 +42,9 @@ def ATen_CallInterface : OpInterface<"CallInterface"> {
 // The base of all operators: one parser, printer and verifier on the description of the schema.
 class ATen_Op<string mnemonic, list<Trait> traits = []>
     : Op<ATen_Dialect, mnemonic, !listconcat([ATen_CallInterface], traits)> {
-  let arguments = (ins Variadic<AnyRankedTensor>:$tensors);
-  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  // Tensors, and what the runtime holds as one: sequences and optionals.
+  let arguments = (ins Variadic<AnyType>:$tensors);
+  let results = (outs Variadic<AnyType>:$outputs);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;

@@ -51,8 +51,8 @@ constexpr llvm::StringLiteral recomputeAttrName = "hh.recompute";
 /// on one replica.
 constexpr llvm::StringLiteral backwardSecondsAttrName = "hh.backward_seconds";
 
-/// Bytes of a value of a static tensor type; elements of less than a byte count
-/// as one. 0 for other types.
+/// Bytes of a value of a tensor type; elements of less than a byte count as one,
+/// and so do sizes that only a run knows. 0 for other types.
 int64_t byteSize(mlir::Type type);
 
 } // namespace hethub::hh

@@ -36,7 +36,7 @@ def HH_CostAttr : HH_Attr<"Cost", "cost"> {
   let description = [{
     `flops` (forward), `moved` (bytes read and written by the forward pass), `kept` (bytes kept for backward) and
     `parameters` (bytes) are properties of the operation; `seconds` maps each device type to its forward and backward
-    time. Set as `hh.cost` by hh-annotate-cost.
+    time and, in training, what gradients of parameters take of the latter. Set as `hh.cost` by hh-annotate-cost.
 
     ```mlir
     hh.cost = #hh.cost<flops = 2100000000, moved = 4718592, kept = 1572864, parameters = 2359296,
@@ -158,7 +158,7 @@ def HH_StageOp : HH_Op<"stage", [
   let hasVerifier = 1;
 }
 
-def HH_YieldOp : HH_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["StageOp", "StartUpOp", "IfOp"]>]> {
+def HH_YieldOp : HH_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["StageOp", "StartUpOp", "IfOp", "LoopOp"]>]> {
   let summary = "ends a region and gives its results";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -235,6 +235,47 @@ def HH_IfOp : HH_Op<"if", [RecursiveMemoryEffects, SingleBlockImplicitTerminator
     $condition attr-dict `:` functional-type($condition, $outputs) $then_body `else` $else_body
   }];
   let hasVerifier = 1;
+}
+
+def HH_LoopOp : HH_Op<"loop", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "runs a region while a condition holds, at most a number of times";
+  let description = [{
+    The region gets the number of the iteration, the condition and the carried values, and yields the condition of the
+    next iteration, the carried values and what each iteration adds to the other results: tensors that are stacked along
+    a new first axis. Carried values keep their type. The region may read outer values.
+
+    ```mlir
+    %sum, %all = hh.loop %count while %true carries (%zero)
+        : tensor<i64>, tensor<i1>, (tensor<f32>) -> (tensor<f32>, tensor<?xf32>) {
+    ^bb0(%i: tensor<i64>, %go: tensor<i1>, %before: tensor<f32>):
+      %after = aten.add.Tensor(%before, %x) : (tensor<f32>, tensor<f32>) -> (tensor<f32>)
+      hh.yield %go, %after, %after : tensor<i1>, tensor<f32>, tensor<f32>
+    }
+    ```
+  }];
+  let arguments = (ins AnyTensor:$trip_count, AnyTensor:$condition, Variadic<AnyType>:$initial);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $trip_count `while` $condition `carries` `(` ($initial^)? `)` attr-dict `:` type($trip_count) `,` type($condition)
+    `,` functional-type($initial, $outputs) $body
+  }];
+  let hasVerifier = 1;
+}
+
+def HH_CastOp : HH_Op<"cast", [Pure]> {
+  let summary = "a value under another type";
+  let description = [{
+    Where sizes are known on one side only, or a value is given on as an optional. Costs nothing at run time, and checks
+    nothing.
+
+    ```mlir
+    %y = hh.cast %x : tensor<3xf32> to tensor<?xf32>
+    ```
+  }];
+  let arguments = (ins AnyType:$value);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `to` type($result)";
 }
 
 //===----------------------------------------------------------------------===//

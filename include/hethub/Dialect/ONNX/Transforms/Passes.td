@@ -21,7 +21,8 @@ def SpecializeDims : Pass<"onnx-specialize-dims", "::mlir::ModuleOp"> {
     ```
 
     A dim without a name is called by its input and axis: `dims=image[2]=48`. A name that no input has is an error,
-    which lists the names that there are.
+    which lists the names that there are. `dims=batch=?` keeps a dim open on purpose, `dims=*=?` all that have no size:
+    programs then take any size of them (`hh.open_dims` of the function).
   }];
   let options = [
     ListOption<"dims", "dims", "std::string", "names and sizes of dims: batch=2,seq=32">,
