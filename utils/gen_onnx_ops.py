@@ -72,11 +72,11 @@ RESERVED = {
 class Constraints:
     """Names each set of allowed types once, so that mlir-tblgen emits one check per set instead of one per operand."""
 
-    def __init__(self):
-        self.by_set = {}
+    def __init__(self, prefix="ONNX_T"):
+        self.prefix, self.by_set = prefix, {}
 
     def name(self, type_strings):
-        return self.by_set.setdefault(frozenset(type_strings), f"ONNX_T{len(self.by_set)}")
+        return self.by_set.setdefault(frozenset(type_strings), f"{self.prefix}{len(self.by_set)}")
 
     @staticmethod
     def split(text):
@@ -161,7 +161,7 @@ def parameters(schema, formals, constraints):
     return values, len(formals), last_variadic, loose > 1
 
 
-def operation(schema, constraints):
+def operation(schema, constraints, dialect="ONNX"):
     ml = schema.domain == "ai.onnx.ml"
     operands, n_in, in_variadic, in_sizes = parameters(schema, schema.inputs, constraints)
     results, n_out, out_variadic, out_sizes = parameters(schema, schema.outputs, constraints)
@@ -181,7 +181,7 @@ def operation(schema, constraints):
     mnemonic = ("ml." if ml else "") + schema.name
     summary = f"ONNX {schema.domain or 'ai.onnx'}.{schema.name}, since opset {schema.since_version}"
     lines = [
-        f"def ONNX_{class_name}Op : ONNX_Op<{literal(mnemonic)}, [{', '.join(traits)}]> {{",
+        f"def {dialect}_{class_name}Op : {dialect}_Op<{literal(mnemonic)}, [{', '.join(traits)}]> {{",
         f"  let summary = {literal(summary)};",
         f"  let description = [{{{(schema.doc or '').replace('}]', '} ]')}}}];",
         f"  let arguments = (ins {', '.join(operands + attributes)});",

@@ -489,9 +489,13 @@ void ModuleBuilder::buildNode(const NodeProto &node, Scope &scope, bool infer) {
     inputs.pop_back();
 
   bool isMl = node.domain() == onnx::AI_ONNX_ML_DOMAIN;
-  std::string opName = (isMl ? "onnx.ml." : "onnx.") + node.op_type();
+  bool isMicrosoft = node.domain() == "com.microsoft";
+  std::string opName = (isMl          ? "onnx.ml."
+                        : isMicrosoft ? "com_microsoft."
+                                      : "onnx.") +
+                       node.op_type();
   auto registered = RegisteredOperationName::lookup(opName, context);
-  bool custom = !isMl && !node.domain().empty();
+  bool custom = !isMl && !node.domain().empty() && !(isMicrosoft && registered);
   if (custom)
     opName = "onnx.Custom";
   else if (!registered)

@@ -98,9 +98,8 @@ static void addDefaults(NodeProto &node, const ModelProto &model) {
   }
 }
 
-/// Operators that ONNX itself defines by a function whose sub-graphs are
-/// attributes: expanded, since only operators of the described domains have
-/// regions.
+/// Operators of other domains that ONNX itself defines by a function
+/// (FlexAttention): expanded into operators that have a lowering.
 static void inlineSchemaFunctions(ModelProto &model) {
   onnx::inliner::FunctionIdVector functions;
   for (const NodeProto &node : model.graph().node()) {
@@ -108,11 +107,7 @@ static void inlineSchemaFunctions(ModelProto &model) {
       continue;
     const auto *schema =
         onnx::OpSchemaRegistry::Schema(node.op_type(), node.domain());
-    bool hasGraph =
-        llvm::any_of(node.attribute(), [](const AttributeProto &attribute) {
-          return attribute.has_g();
-        });
-    if (hasGraph && schema &&
+    if (schema &&
         (schema->HasFunction() || schema->HasContextDependentFunction()))
       functions.emplace_back(node.domain(), node.op_type());
   }

@@ -1,6 +1,7 @@
 //===- Graphs.cpp - names, scopes and order of nodes ----------------------===//
 
 #include "ImportDetail.h"
+#include "hethub/Import/Import.h"
 
 #include "onnx/defs/schema.h"
 #include "llvm/ADT/DenseMap.h"
@@ -64,9 +65,22 @@ static void checkText(StringRef text, StringRef what) {
          " must be UTF-8, got bytes: " + llvm::toHex(text.take_front(32)));
 }
 
+/// Operators of onnxruntime that its optimiser writes into the default domain.
+static constexpr const char *strayOperators[] = {
+    "SimplifiedLayerNormalization"};
+
+StringRef domainInFiles(StringRef domain, StringRef opType) {
+  return domain == "com.microsoft" && llvm::is_contained(strayOperators, opType)
+             ? ""
+             : domain;
+}
+
 static void normaliseNode(NodeProto &node) {
   if (node.domain() == aliasDomain)
     node.clear_domain();
+  if (node.domain().empty() &&
+      llvm::is_contained(strayOperators, StringRef(node.op_type())))
+    node.set_domain("com.microsoft");
   checkText(node.name(), "name of a node");
   for (const std::string &output : node.output())
     checkText(output, "name of a value");
@@ -119,6 +133,16 @@ void normalise(ModelProto &model) {
     for (NodeProto &node : *graph.mutable_node())
       normaliseNode(node);
   });
+  bool needsMicrosoft = false;
+  forEachGraph(*model.mutable_graph(), [&](GraphProto &graph) {
+    for (const NodeProto &node : graph.node())
+      needsMicrosoft |= node.domain() == "com.microsoft";
+  });
+  if (needsMicrosoft && !versions.contains("com.microsoft")) {
+    auto *import = model.add_opset_import();
+    import->set_domain("com.microsoft");
+    import->set_version(1);
+  }
   for (auto &function : *model.mutable_functions()) {
     normaliseImports(*function.mutable_opset_import());
     for (NodeProto &node : *function.mutable_node()) {

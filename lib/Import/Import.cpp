@@ -4,6 +4,7 @@
 #include "ImportDetail.h"
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/Microsoft/IR/MicrosoftDialect.h"
 #include "hethub/Dialect/ONNX/IR/Inference.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 
@@ -68,7 +69,8 @@ static OwningOpRef<ModuleOp> import(StringRef path, MLIRContext *context) {
 }
 
 OwningOpRef<ModuleOp> importModel(StringRef path, MLIRContext *context) {
-  context->loadDialect<func::FuncDialect, hh::HHDialect, ox::ONNXDialect>();
+  context->loadDialect<func::FuncDialect, hh::HHDialect, ms::MicrosoftDialect,
+                       ox::ONNXDialect>();
   std::string message;
   try {
     OwningOpRef<ModuleOp> module = import(path, context);

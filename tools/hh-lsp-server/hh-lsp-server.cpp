@@ -2,6 +2,7 @@
 
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/Microsoft/IR/MicrosoftDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,6 +12,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, hethub::aten::ATenDialect,
-                  hethub::hh::HHDialect, hethub::ox::ONNXDialect>();
+                  hethub::hh::HHDialect, hethub::ms::MicrosoftDialect,
+                  hethub::ox::ONNXDialect>();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

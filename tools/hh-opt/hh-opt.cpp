@@ -5,6 +5,7 @@
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
+#include "hethub/Dialect/Microsoft/IR/MicrosoftDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
 #include "hethub/Differentiate/Passes.h"
@@ -33,7 +34,8 @@ int main(int argc, char **argv) {
   printNamesByDefault();
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, hethub::aten::ATenDialect,
-                  hethub::hh::HHDialect, hethub::ox::ONNXDialect>();
+                  hethub::hh::HHDialect, hethub::ms::MicrosoftDialect,
+                  hethub::ox::ONNXDialect>();
   hethub::ox::registerONNXPasses();
   hethub::cost::registerCostPasses();
   hethub::hh::registerHHPasses();

@@ -1,6 +1,7 @@
 //===- hh-split.cpp - an ONNX model into one file a stage -----------------===//
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/Microsoft/IR/MicrosoftDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Split/Split.h"
 #include "hethub/Support/Diagnostics.h"
@@ -87,7 +88,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   DialectRegistry registry;
-  registry.insert<func::FuncDialect, hh::HHDialect, ox::ONNXDialect>();
+  registry.insert<func::FuncDialect, hh::HHDialect, ms::MicrosoftDialect,
+                  ox::ONNXDialect>();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   ModelDiagnostics diagnostics(&context);

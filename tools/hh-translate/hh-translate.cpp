@@ -21,6 +21,7 @@
 #include "hethub/Cost/ProfileWork.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/Microsoft/IR/MicrosoftDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/Transforms/Passes.h"
 #include "hethub/Export/Export.h"
@@ -143,7 +144,8 @@ static std::string roundTrip(ModuleOp module, MLIRContext &context) {
 static std::string statistics(ModuleOp module) {
   int nodes = 0, unranked = 0, dynamic = 0;
   module->walk([&](Operation *op) {
-    if (!isa<hethub::ox::ONNXDialect>(op->getDialect()))
+    if (!isa<hethub::ox::ONNXDialect, hethub::ms::MicrosoftDialect>(
+            op->getDialect()))
       return;
     ++nodes;
     for (Type type : op->getResultTypes()) {
@@ -287,7 +289,8 @@ int main(int argc, char **argv) {
                               "MLIR to stage programs\n");
   DialectRegistry registry;
   registry.insert<func::FuncDialect, hethub::aten::ATenDialect,
-                  hethub::hh::HHDialect, hethub::ox::ONNXDialect>();
+                  hethub::hh::HHDialect, hethub::ms::MicrosoftDialect,
+                  hethub::ox::ONNXDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);

@@ -48,9 +48,9 @@ func.func @regions(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
 
 // CHECK-LABEL: func.func @other_domains
 // CHECK: onnx.ml.Normalizer(%{{.*}}) {norm = "L2"}
-// CHECK: onnx.Custom "com.microsoft" "FastGelu"(%{{.*}}) {} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+// CHECK: onnx.Custom "com.example" "FastGelu"(%{{.*}}) {} : (tensor<2x4xf32>) -> tensor<2x4xf32>
 func.func @other_domains(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %n = onnx.ml.Normalizer(%x) {norm = "L2"} : (tensor<2x4xf32>) -> (tensor<2x4xf32>)
-  %y = onnx.Custom "com.microsoft" "FastGelu"(%n) {} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %y = onnx.Custom "com.example" "FastGelu"(%n) {} : (tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }

@@ -11,6 +11,7 @@
 #include "hethub/Dialect/HH/Transforms/Fingerprint.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/HH/Transforms/ScheduleTable.h"
+#include "hethub/Dialect/HH/Transforms/StageParts.h"
 #include "hethub/Support/Names.h"
 #include "hethub/Support/OpenDims.h"
 
@@ -160,8 +161,12 @@ LogicalResult sendableBorders(ModuleOp module) {
 /// stage run on the same ones.
 LogicalResult enoughDevices(ModuleOp module) {
   llvm::StringMap<int64_t> used;
+  llvm::DenseSet<Attribute> ranks; // of stages that share them
   module.walk([&](Operation *op) {
-    if (isa<StageOp, ProgramOp>(op) && !op->hasAttr("part"))
+    if (!isa<StageOp, ProgramOp>(op) || op->hasAttr("part"))
+      return;
+    Attribute rank = op->getAttr(firstRankAttrName);
+    if (!rank || ranks.insert(rank).second)
       used[op->getAttrOfType<FlatSymbolRefAttr>("device").getValue()] +=
           op->getAttrOfType<IntegerAttr>("replicas").getInt();
   });

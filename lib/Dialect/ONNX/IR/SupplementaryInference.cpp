@@ -57,9 +57,23 @@ void floatLikeInput0(const Node &, InferenceContext &context) {
   result->set_elem_type(TensorProto::FLOAT);
 }
 
+/// The library takes a missing `onesided` for 0, where the schema says 1.
+void onesidedStft(const Node &node, InferenceContext &context) {
+  auto *type = context.getOutputType(0);
+  if (node.attribute("onesided") || !type->has_tensor_type() ||
+      type->tensor_type().shape().dim_size() != 4)
+    return;
+  auto *bins = type->mutable_tensor_type()->mutable_shape()->mutable_dim(2);
+  if (bins->has_dim_value())
+    bins->set_dim_value(bins->dim_value() / 2 + 1);
+}
+
 /// [N, sum of the inputs' widths].
-void featureVectorizer(const Node &, InferenceContext &context) {
-  setOutput(context, 0, TensorProto::FLOAT, 1, {-1});
+void featureVectorizer(const Node &node, InferenceContext &context) {
+  int64_t width = 0;
+  for (int64_t part : node.integers("inputdimensions"))
+    width += part;
+  setOutput(context, 0, TensorProto::FLOAT, 1, {width ? width : -1});
 }
 
 /// [N, targets].
@@ -87,33 +101,6 @@ void treeClassifier(const Node &node, InferenceContext &context) {
   setOutput(context, 1, TensorProto::FLOAT, 1, {classes ? classes : -1});
 }
 
-/// Type of input 0, shape of inputs `a` and `b` broadcast.
-void broadcast(InferenceContext &context, size_t a, size_t b) {
-  const TypeProto::Tensor *left = tensorInput(context, a);
-  const TypeProto::Tensor *right = tensorInput(context, b);
-  if (!left || !right)
-    return;
-  auto *result = context.getOutputType(0)->mutable_tensor_type();
-  result->set_elem_type(left->elem_type());
-  if (left->has_shape() && right->has_shape())
-    onnx::bidirectionalBroadcastShapeInference(left->shape(), right->shape(),
-                                               *result->mutable_shape());
-}
-
-void qLinearBinary(const Node &, InferenceContext &context) {
-  broadcast(context, 0, 3);
-}
-
-/// Values, inverse indices and counts, in the order of com.microsoft.
-void contribUnique(const Node &, InferenceContext &context) {
-  const TypeProto::Tensor *input = tensorInput(context, 0);
-  if (!input)
-    return;
-  setOutput(context, 0, input->elem_type(), 0, {-1});
-  setOutput(context, 1, TensorProto::INT64, 1, {});
-  setOutput(context, 2, TensorProto::INT64, 0, {-1});
-}
-
 struct Entry {
   const char *domain, *name;
   Rule rule;
@@ -122,6 +109,7 @@ struct Entry {
 constexpr Entry rules[] = {
     {"", "GroupNormalization", likeInput0},
     {"", "MeanVarianceNormalization", likeInput0},
+    {"", "STFT", onesidedStft},
     {"ai.onnx.ml", "Scaler", floatLikeInput0},
     {"ai.onnx.ml", "Imputer", likeInput0},
     {"ai.onnx.ml", "Normalizer", floatLikeInput0},
@@ -130,16 +118,6 @@ constexpr Entry rules[] = {
     {"ai.onnx.ml", "SVMRegressor", svmRegressor},
     {"ai.onnx.ml", "TreeEnsembleClassifier", treeClassifier},
     {"ai.onnx.ml", "TreeEnsembleRegressor", treeRegressor},
-    {"com.microsoft", "QLinearAdd", qLinearBinary},
-    {"com.microsoft", "QLinearMul", qLinearBinary},
-    {"com.microsoft", "QLinearSigmoid", likeInput0},
-    {"com.microsoft", "QLinearLeakyRelu", likeInput0},
-    {"com.microsoft", "QLinearSoftmax", likeInput0},
-    {"com.microsoft", "Unique", contribUnique},
-    {"com.microsoft", "Gelu", likeInput0},
-    {"com.microsoft", "FastGelu", likeInput0},
-    {"com.microsoft", "QuickGelu", likeInput0},
-    {"com.microsoft", "BiasGelu", likeInput0},
 };
 
 } // namespace

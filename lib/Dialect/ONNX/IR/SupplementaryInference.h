@@ -9,9 +9,9 @@
 
 namespace hethub::ox {
 
-/// Sets the output types of operators for which the ONNX library has no
-/// inference function: ten of its own, and the operators of other domains that
-/// we know. Does nothing for all others.
+/// Sets the output types of the ten operators for which the ONNX library has no
+/// inference function, and corrects those that it gets wrong. Does nothing for
+/// all others.
 void supplement(const Node &node, ::onnx::InferenceContext &context);
 
 } // namespace hethub::ox

@@ -18,8 +18,8 @@ def ONNX_Dialect : Dialect {
   let summary = "operators of ONNX at their newest version";
   let description = [{
     One operation an operator of the default and the `ai.onnx.ml` domain, generated from the schemas of the onnx
-    package. Only the newest version of an operator exists: models are converted before they are imported. Operators
-    of other domains are carried by `onnx.Custom`.
+    package. Only the newest version of an operator exists: models are converted before they are imported. Those of
+    com.microsoft have a dialect of their own; other domains are carried by `onnx.Custom`.
 
     Optional operands and results that are left out are printed as `none`; sub-graphs are regions that end in
     `onnx.Yield` and read outer values directly.
@@ -79,9 +79,9 @@ def ONNX_NodeInterface : OpInterface<"NodeInterface"> {
   ];
 }
 
-// The base of all generated operators: one parser, printer, verifier and cost model for all of them.
-class ONNX_Op<string mnemonic, list<Trait> traits = []>
-    : Op<ONNX_Dialect, mnemonic, !listconcat([
+// What all generated operators of a dialect of nodes share: one parser, printer, verifier and cost model.
+class ONNX_NodeOp<Dialect dialect, string mnemonic, list<Trait> traits>
+    : Op<dialect, mnemonic, !listconcat([
         DeclareOpInterfaceMethods<HH_CostInterface>, ONNX_NodeInterface], traits)> {
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -94,5 +94,7 @@ class ONNX_Op<string mnemonic, list<Trait> traits = []>
     ::hethub::hh::OpWork $cppClass::getWork() { return ::hethub::ox::workOf(*this); }
   }];
 }
+
+class ONNX_Op<string mnemonic, list<Trait> traits = []> : ONNX_NodeOp<ONNX_Dialect, mnemonic, traits>;
 
 #endif // HETHUB_DIALECT_ONNX_IR_ONNXBASE

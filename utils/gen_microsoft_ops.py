@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Write the com_microsoft dialect from its list of operators.
+
+Usage: gen_microsoft_ops.py OPERATORS.txt OUT.td SCHEMAS.inc
+OUT.td holds the ODS definitions, SCHEMAS.inc the same operators as schemas of the ONNX library, which the importer and
+the verifier ask as they do for ONNX's own. Both are made in the build folder.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+from gen_onnx_ops import Constraints, literal, operation
+from onnx import AttributeProto, defs, helper
+
+DOMAIN = "com.microsoft"
+Schema = defs.OpSchema
+OPTIONS = {"": Schema.FormalParameterOption.Single, "?": Schema.FormalParameterOption.Optional,
+           "*": Schema.FormalParameterOption.Variadic}  # fmt: skip
+VALUES = {"INT": int, "FLOAT": float, "STRING": str}
+
+
+def split_top(text):
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def formals(text, types):
+    """'A: T, b?: float' as formal parameters; a type is a variable of the operator or an element type."""
+    made = []
+    for part in split_top(text):
+        match = re.fullmatch(r"(\w+)([?*]?): (\w+)", part)
+        if not match:
+            raise SystemExit(f"cannot read parameter {part!r}")
+        name, option, kind = match.groups()
+        kind = kind if kind in types else f"tensor({kind})"
+        # Types of the inputs of QLinearConcat differ from each other.
+        homogeneous = option != "*"
+        made.append(Schema.FormalParameter(name, kind, "", param_option=OPTIONS[option], is_homogeneous=homogeneous))
+    return made
+
+
+def attribute(text):
+    match = re.fullmatch(r"(\w+): (\w+)(!?)(?: = (.*))?", text)
+    if not match:
+        raise SystemExit(f"cannot read attribute {text!r}")
+    name, kind, required, default = match.groups()
+    kind = kind.upper()
+    if default is None:
+        return Schema.Attribute(name, getattr(Schema.AttrType, kind), "", required=bool(required))
+    return Schema.Attribute(name, helper.make_attribute(name, VALUES[kind](default)), "")
+
+
+def schema_of(line):
+    match = re.fullmatch(r"(\w+)\((.*?)\) -> \((.*?)\)(?: \{(.*?)\})?(?: where (.*))?", line)
+    if not match:
+        raise SystemExit(f"cannot read operator {line!r}")
+    name, inputs, outputs, attributes, where = match.groups()
+    types = dict(part.split(": ") for part in where.split("; ")) if where else {}
+    return Schema(
+        name, DOMAIN, 1,
+        inputs=formals(inputs, types),
+        outputs=formals(outputs, types),
+        type_constraints=[(k, [f"tensor({t})" for t in v.split()], "") for k, v in types.items()],
+        attributes=[attribute(part) for part in split_top(attributes or "")],
+    )  # fmt: skip
+
+
+def read(path):
+    """Entries of the list, continued lines joined."""
+    text = re.sub(r"^#.*\n", "", path.read_text(), flags=re.M)
+    return [schema_of(" ".join(entry.split())) for entry in re.split(r"\n(?=\S)", text) if entry.strip()]
+
+
+def cpp_value(value):
+    if isinstance(value, bytes):
+        return f"std::string({literal(value.decode())})"
+    return f"{value!r}f" if isinstance(value, float) else f"int64_t{{{value}}}"
+
+
+def registration(schema):
+    """The schema in C++."""
+    lines = [f"  made.push_back(onnx::OpSchema({literal(schema.name)}, __FILE__, __LINE__)"]
+    for kind, values in (("Input", schema.inputs), ("Output", schema.outputs)):
+        for i, formal in enumerate(values):
+            homogeneous = str(formal.is_homogeneous).lower()
+            lines.append(
+                f'    .{kind}({i}, {literal(formal.name)}, "", {literal(formal.type_str)}, '
+                f"onnx::OpSchema::{formal.option.name}, {homogeneous})"
+            )
+    for constraint in schema.type_constraints:
+        types = ", ".join(literal(t) for t in constraint.allowed_type_strs)
+        lines.append(f'    .TypeConstraint({literal(constraint.type_param_str)}, {{{types}}}, "")')
+    for name, attribute_ in schema.attributes.items():
+        kind = f"onnx::AttributeProto::{attribute_.type.name}"
+        default = attribute_.default_value
+        if default is not None and default.type != AttributeProto.UNDEFINED:
+            value = cpp_value(helper.get_attribute_value(default))
+            lines.append(f'    .Attr({literal(name)}, "", {kind}, {value})')
+        else:
+            required = "true" if attribute_.required else "false"
+            lines.append(f'    .Attr({literal(name)}, "", {kind}, {required})')
+    return [*lines, f"    .SetDomain({literal(DOMAIN)}).SinceVersion(1));"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("operators", type=Path)
+    parser.add_argument("ods", type=Path)
+    parser.add_argument("schemas", type=Path)
+    arguments = parser.parse_args()
+    constraints, body, code = Constraints("Microsoft_T"), [], []
+    schemas = read(arguments.operators)
+    for schema in schemas:
+        body += operation(schema, constraints, dialect="Microsoft")
+        code += registration(schema)
+    banner = f"// Generated by utils/{Path(__file__).name}. Do not edit."
+    head = [banner, ""]
+    constraints.emit(head)
+    arguments.ods.write_text("\n".join([*head, "", *body]))
+    arguments.schemas.write_text("\n".join([banner, *code, ""]))
+    print(f"{len(schemas)} operators")
+
+
+if __name__ == "__main__":
+    main()
