@@ -34,4 +34,40 @@ at::Tensor reverse_sequence(const at::Tensor &x, const at::Tensor &lengths,
       .movedim({0, 1}, {time_axis, batch_axis});
 }
 
+at::Tensor compress_by(const at::Tensor &x, const at::Tensor &condition,
+                       bool flat, int64_t axis) {
+  at::Tensor whole = flat ? x.flatten() : x;
+  axis = flat ? 0 : axis < 0 ? axis + x.dim() : axis;
+  at::Tensor places = condition.flatten().nonzero().flatten();
+  TORCH_CHECK_INDEX(places.numel() == 0 ||
+                        places.max().item<int64_t>() < whole.size(axis),
+                    "a condition of ", condition.numel(),
+                    " values is longer than its axis of ", whole.size(axis));
+  return whole.index_select(axis, places.to(whole.device()));
+}
+
+std::tuple<at::Tensor, at::Tensor> dropout_by(const at::Tensor &x,
+                                              const OptionalTensor &ratio,
+                                              const OptionalTensor &training) {
+  double share = ratio ? ratio->to(at::kDouble).item<double>() : 0.5;
+  bool drops = training && training->item<bool>() && share != 0;
+  if (!drops)
+    return {x.clone(), at::ones(x.sizes(), x.options().dtype(at::kBool))};
+  return at::native_dropout(x, share, true);
+}
+
+at::Tensor grow_to(const at::Tensor &x, const at::Tensor &sizes) {
+  at::Tensor wanted = sizes.to(at::kCPU, at::kLong).contiguous();
+  TORCH_CHECK(wanted.numel() == x.dim(), "expected ", x.dim(),
+              " sizes, got: ", wanted.numel());
+  std::vector<int64_t> pads;
+  for (int64_t axis = x.dim(); axis-- > 0;) {
+    int64_t size = wanted.const_data_ptr<int64_t>()[axis];
+    TORCH_CHECK(size >= x.size(axis), "size must be at least ", x.size(axis),
+                ", got: ", size);
+    pads.insert(pads.end(), {0, size - x.size(axis)});
+  }
+  return at::constant_pad_nd(x, pads, 0);
+}
+
 } // namespace hethub::ops

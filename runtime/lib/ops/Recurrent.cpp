@@ -157,15 +157,15 @@ int64_t directionsOf(const at::Tensor &w, std::string_view direction) {
   return expected;
 }
 
-} // namespace
-
+/// `entering` is done to what goes into a product: the input and each state.
 std::tuple<at::Tensor, at::Tensor, at::Tensor>
-lstm(const at::Tensor &x, const at::Tensor &w, const at::Tensor &r,
-     const OptionalTensor &b, const OptionalTensor &lengths,
-     const OptionalTensor &h, const OptionalTensor &c, const OptionalTensor &p,
-     std::string_view direction, std::string_view activations,
-     at::ArrayRef<double> alpha, at::ArrayRef<double> beta, double clip,
-     bool input_forget) {
+runLstm(const at::Tensor &x, const at::Tensor &w, const at::Tensor &r,
+        const OptionalTensor &b, const OptionalTensor &lengths,
+        const OptionalTensor &h, const OptionalTensor &c,
+        const OptionalTensor &p, std::string_view direction,
+        std::string_view activations, at::ArrayRef<double> alpha,
+        at::ArrayRef<double> beta, double clip, bool input_forget,
+        const Activation &entering) {
   int64_t directions = directionsOf(w, direction);
   auto functions = makeActivations(activations, alpha, beta, 3 * directions);
   Results results;
@@ -178,10 +178,10 @@ lstm(const at::Tensor &x, const at::Tensor &w, const at::Tensor &r,
     at::Tensor cell =
         c ? c->select(0, d) : at::zeros({x.size(1), H}, x.options());
     at::Tensor peephole = p ? p->select(0, d) : at::Tensor(); // i, o, f
-    at::Tensor inputs = at::matmul(dir.x, dir.w) + (dir.wb + dir.rb);
+    at::Tensor inputs = at::matmul(entering(dir.x), dir.w) + (dir.wb + dir.rb);
     std::vector<at::Tensor> outputs;
     for (int64_t t = 0; t < dir.steps(); ++t) {
-      at::Tensor gates = inputs.select(0, t) + at::mm(state, dir.r);
+      at::Tensor gates = inputs.select(0, t) + at::mm(entering(state), dir.r);
       at::Tensor i = gate(gates, 0, H), o = gate(gates, 1, H),
                  forget = gate(gates, 2, H), candidate = gate(gates, 3, H);
       if (peephole.defined()) {
@@ -203,6 +203,58 @@ lstm(const at::Tensor &x, const at::Tensor &w, const at::Tensor &r,
     results.c.push_back(cell);
   }
   return {results.sequence(), at::stack(results.h), at::stack(results.c)};
+}
+
+/// The nearest of 256 values that a zero point and a scale give, these from the
+/// extent of the data and 0.
+at::Tensor throughQuantized(const at::Tensor &x) {
+  at::Tensor low = x.min().clamp_max(0), high = x.max().clamp_min(0);
+  at::Tensor scale = (high - low) / 255;
+  scale = at::where(scale.eq(0), at::ones_like(scale), scale);
+  at::Tensor zero = (-low / scale).round().clamp(0, 255);
+  return ((x / scale).round().add(zero).clamp(0, 255) - zero) * scale;
+}
+
+/// 8-bit weights [D, I, G*H] as floats in ONNX's layout [D, G*H, I].
+at::Tensor dequantized(const at::Tensor &w, const at::Tensor &scale,
+                       const at::Tensor &zero) {
+  auto spread = [&](const at::Tensor &v) {
+    return v.to(at::kFloat).reshape({v.size(0), 1, -1});
+  };
+  TORCH_CHECK(scale.dim() >= 1 && zero.dim() >= 1,
+              "scales and zero points need an entry a direction, got: ",
+              scale.sizes(), " and ", zero.sizes());
+  return ((w.to(at::kFloat) - spread(zero)) * spread(scale)).transpose(1, 2);
+}
+
+} // namespace
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor>
+lstm(const at::Tensor &x, const at::Tensor &w, const at::Tensor &r,
+     const OptionalTensor &b, const OptionalTensor &lengths,
+     const OptionalTensor &h, const OptionalTensor &c, const OptionalTensor &p,
+     std::string_view direction, std::string_view activations,
+     at::ArrayRef<double> alpha, at::ArrayRef<double> beta, double clip,
+     bool input_forget) {
+  return runLstm(x, w, r, b, lengths, h, c, p, direction, activations, alpha,
+                 beta, clip, input_forget,
+                 [](const at::Tensor &entering) { return entering; });
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor>
+dynamic_quantize_lstm(const at::Tensor &x, const at::Tensor &w,
+                      const at::Tensor &r, const OptionalTensor &b,
+                      const OptionalTensor &lengths, const OptionalTensor &h,
+                      const OptionalTensor &c, const OptionalTensor &p,
+                      const at::Tensor &w_scale, const at::Tensor &w_zero,
+                      const at::Tensor &r_scale, const at::Tensor &r_zero,
+                      std::string_view direction, std::string_view activations,
+                      at::ArrayRef<double> alpha, at::ArrayRef<double> beta,
+                      double clip, bool input_forget) {
+  return runLstm(x, dequantized(w, w_scale, w_zero),
+                 dequantized(r, r_scale, r_zero), b, lengths, h, c, p,
+                 direction, activations, alpha, beta, clip, input_forget,
+                 throughQuantized);
 }
 
 std::tuple<at::Tensor, at::Tensor>

@@ -31,6 +31,7 @@ constexpr Row table[] = {
     {at::kFloat8_e5m2, "F8_E5M2", "float8_e5m2"},
     {at::kFloat8_e4m3fnuz, "F8_E4M3FNUZ", "float8_e4m3fnuz"},
     {at::kFloat8_e5m2fnuz, "F8_E5M2FNUZ", "float8_e5m2fnuz"},
+    {at::kFloat8_e8m0fnu, "F8_E8M0", "float8_e8m0fnu"},
     {at::kComplexFloat, "C64", "complex64"},
     {at::kComplexDouble, "C128", "complex128"},
 };

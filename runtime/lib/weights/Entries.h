@@ -14,6 +14,7 @@ struct WeightEntry {
   int64_t offset = 0;
   int64_t length = 0;
   at::ScalarType dtype = at::kFloat;
+  int packedBits = 0; ///< of an element, where the file packs them (Packed.h)
   std::vector<int64_t> shape;
 };
 

@@ -2,6 +2,7 @@
 // as views of one mapping a file.
 #include "Entries.h"
 #include "Mapping.h"
+#include "Packed.h"
 #include "hethub/runtime/DTypes.h"
 #include "hethub/runtime/Error.h"
 #include "hethub/runtime/Weights.h"
@@ -37,11 +38,9 @@ hethub::runtime::readManifest(const std::string &path) {
       entry.offset = value.at("offset");
       entry.length = value.at("length");
       std::string dtype = value.at("dtype");
-      auto known = dtypeOfSafetensors(dtype);
-      if (!known)
+      if (!setElementType(entry, dtype))
         fail("parameter '", entry.name, "' in ", path,
              " has an unknown dtype: ", dtype);
-      entry.dtype = *known;
       entry.shape = value.at("shape").get<std::vector<int64_t>>();
       entries.push_back(std::move(entry));
     }
@@ -78,7 +77,7 @@ struct WeightsFile::Impl {
   }
 
   void add(WeightEntry entry, const std::string &path) {
-    int64_t expected = byteCount(entry.dtype, entry.shape);
+    int64_t expected = bytesInFile(entry);
     if (entry.length != expected)
       fail("parameter '", entry.name, "' in ", path, " of type ",
            typeName(entry.dtype, entry.shape), " needs ", expected,
@@ -152,7 +151,10 @@ at::Tensor WeightsFile::get(const std::string &name, at::ScalarType dtype,
   if (!file.mapping)
     file.mapping = std::make_shared<Mapping>(entry.file, file.begin, file.end);
   char *data = file.mapping->at(entry.offset);
-  if (reinterpret_cast<uintptr_t>(data) % c10::elementSize(dtype) == 0) {
+  if (entry.packedBits) {
+    tensor = at::empty(shape, options);
+    unpack(entry, data, static_cast<char *>(tensor.mutable_data_ptr()));
+  } else if (reinterpret_cast<uintptr_t>(data) % c10::elementSize(dtype) == 0) {
     tensor = at::from_blob(
         data, shape, [mapping = file.mapping](void *) {}, options);
   } else {

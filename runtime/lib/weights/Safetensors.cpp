@@ -2,6 +2,7 @@
 // shape and offsets of each tensor.
 #include "Entries.h"
 #include "Mapping.h"
+#include "Packed.h"
 #include "hethub/runtime/DTypes.h"
 #include "hethub/runtime/Error.h"
 
@@ -38,11 +39,9 @@ hethub::runtime::readSafetensorsHeader(const std::string &path) {
       entry.name = name;
       entry.file = path;
       std::string dtype = value.at("dtype");
-      auto known = dtypeOfSafetensors(dtype);
-      if (!known)
+      if (!setElementType(entry, dtype))
         fail("parameter '", name, "' in ", path,
              " has an unknown dtype: ", dtype);
-      entry.dtype = *known;
       entry.shape = value.at("shape").get<std::vector<int64_t>>();
       int64_t begin = value.at("data_offsets").at(0),
               end = value.at("data_offsets").at(1);
