@@ -13,6 +13,7 @@ from .chain import chain, verify
 from .compile import Search, TrainingStep, compile, plan
 from .errors import HetHubError
 from .export import export
+from .links import profile_links
 from .predict import predict
 from .profile import profile
 from .report import report
@@ -36,6 +37,7 @@ __all__ = [
     "plan",
     "predict",
     "profile",
+    "profile_links",
     "report",
     "run",
     "split",

@@ -18,6 +18,7 @@ from .errors import HetHubError
 from .explanation import explanation_lines
 from .export import export
 from .folders import end_on_signals
+from .links import links_table, profile_links
 from .output import OutputFolder
 from .predict import predict, prediction_table
 from .profile import profile
@@ -272,11 +273,29 @@ def train_command(arguments: argparse.Namespace) -> int:
     return 0 if result.stopped_by is None else 128 + result.stopped_by
 
 
+def profile_links_command(arguments: argparse.Namespace) -> None:
+    if arguments.model is not None:
+        raise HetHubError(f"--links measures messages between devices, of no model, got: {arguments.model}")
+    output = arguments.output or Path("links.json")
+    with Step("measuring messages between devices", arguments.json) as step:
+        found = profile_links(output, cluster=arguments.cluster)
+        step.done = f"measured {sum('routes' in link for link in found['links'])} links, wrote {output}"
+    print(json.dumps(found) if arguments.json else links_table(found))
+
+
 def profile_command(arguments: argparse.Namespace) -> None:
+    if arguments.links:
+        profile_links_command(arguments)
+        return
+    if arguments.model is None:
+        raise HetHubError("a model must be given, or --links, got: neither")
+    if arguments.cluster is not None:
+        raise HetHubError("--cluster needs --links: operations are timed on this machine")
+    output = arguments.output or Path("profile.json")
     with Step(f"profiling {arguments.model}", arguments.json) as step:
         found = profile(
             arguments.model,
-            arguments.output,
+            output,
             dims=dict(arguments.dim),
             inputs=arguments.inputs,
             repeats=arguments.repeats,
@@ -284,7 +303,7 @@ def profile_command(arguments: argparse.Namespace) -> None:
             ranks=arguments.ranks,
             training=training_of(arguments),
         )
-        step.done = f"measured {len(found['ops'])} distinct operations, wrote {arguments.output}"
+        step.done = f"measured {len(found['ops'])} distinct operations, wrote {output}"
     if arguments.json:
         print(json.dumps(found))
 
@@ -456,8 +475,14 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def add_profile(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, metavar="MODEL", help="an .onnx file")
-    parser.add_argument("-o", "--output", type=Path, default=Path("profile.json"), help="where it goes (profile.json)")
+    parser.add_argument("model", type=Path, nargs="?", metavar="MODEL", help="an .onnx file")
+    parser.add_argument("-o", "--output", type=Path, help="where it goes (profile.json, or links.json)")
+    parser.add_argument(
+        "--links",
+        action="store_true",
+        help="measure messages between kinds of devices of this machine instead, for links in cluster.yaml",
+    )
+    parser.add_argument("--cluster", type=Path, metavar="FILE", help="whose kinds of devices --links is to measure")
     parser.add_argument("--inputs", type=Path, metavar="NPZ", help="inputs to run on (made up)")
     parser.add_argument(
         "--repeats", type=int, default=20, metavar="N", help="runs that the median is taken of, at least (20)"
@@ -581,8 +606,9 @@ COMMANDS: list[tuple[str, str, str, Callable, Callable]] = [
     ),
     (
         "profile",
-        "time each operation of a model on this machine",
-        "hethub profile model.onnx --dim batch=8 -o host.json\n  hethub profile model.onnx --runtime -o host.json",
+        "time each operation of a model on this machine, or messages between its devices",
+        "hethub profile model.onnx --dim batch=8 -o host.json\n  hethub profile model.onnx --runtime -o host.json\n"
+        "  hethub profile --links --cluster cluster.yaml -o links.json",
         add_profile,
         profile_command,
     ),

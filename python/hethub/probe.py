@@ -18,6 +18,7 @@ from .ranks import Ranks
 
 # From a message that is all latency to one that fills caches.
 SIZES = (0, 1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
+SUM_SIZES = (1 << 12, 1 << 18, 1 << 22, 1 << 24)
 MICROBATCHES = 8
 REPEATS = 30
 WORK_SECONDS = 2e-3
@@ -53,11 +54,17 @@ class Probe:
     computes: list[float]  # of a compute on each rank
 
 
-def probe(size: int, microbatches: int, works: tuple[float, float]) -> Probe:
+def probe(
+    size: int,
+    microbatches: int,
+    works: tuple[float, float],
+    kinds: tuple[str, str] = ("cpu", "cpu"),
+    way: Sequence[str] = (),
+) -> Probe:
     """Sends `microbatches` values of `size` bytes from one process to another, again and again. They compute for about
-    `works` seconds a microbatch."""
-    ranks = [Rank(k, k, 0, "cpu") for k in range(2)]
-    command = [str(tools.find("hh-run")), f"--probe={size}", "--drain"]
+    `works` seconds a microbatch. `kinds` are what they compute on, `way` options of hh-run that say how messages go."""
+    ranks = [Rank(k, k, 0, kind) for k, kind in enumerate(kinds)]
+    command = [str(tools.find("hh-run")), f"--probe={size}", f"--probe-kinds={','.join(kinds)}", *way, "--drain"]
     command += [f"--microbatches={microbatches}", f"--repeats={REPEATS}"]
     stats = run_ranks(ranks, [[*command, f"--probe-work={work:g}"] for work in works], TIMEOUT_SECONDS)
     sender = stats[0]
@@ -74,6 +81,16 @@ def probe(size: int, microbatches: int, works: tuple[float, float]) -> Probe:
     )
 
 
+def message_seconds(size: int, kinds: tuple[str, str] = ("cpu", "cpu"), way: Sequence[str] = ()) -> float:
+    """Seconds of one message, from the end of what makes its value to the begin of what reads it. CPUs compute beside
+    that, as those of a model do: then caches are cold and the transport's threads share the cores."""
+    if kinds == ("cpu", "cpu"):
+        found = probe(size, 1, (WORK_SECONDS, WORK_SECONDS), kinds, way)
+        return max(0.0, found.step - sum(found.computes))
+    # A device is waited for where the receiver would compute.
+    return probe(size, 1, (0.0, 0.0), kinds, way).step
+
+
 def taking(size: int) -> float:
     """Seconds by which a message delays the computes of its receiver when that is the slower rank and both keep a core
     busy: then the transport's threads wait for a core, and the receiver for them."""
@@ -81,6 +98,29 @@ def taking(size: int) -> float:
     one, several = (probe(size, count, works) for count in (1, MICROBATCHES))
     period = (several.step - one.step) / (MICROBATCHES - 1)
     return max(0.0, period - one.computes[1])
+
+
+def rank_bytes() -> int:
+    """What a process holds that sends a byte and computes nothing: libraries, and connections to another one."""
+    ranks = [Rank(k, k, 0, "cpu") for k in range(2)]
+    command = [str(tools.find("hh-run")), "--probe=1", f"--microbatches={MICROBATCHES}"]
+    return max(rank["max_rss_bytes"] for rank in run_ranks(ranks, [command, command], TIMEOUT_SECONDS))
+
+
+def sum_figures() -> dict[str, float]:
+    """What sums over ranks of this machine take, as rings of `simulator::allReduceSeconds` have it.
+
+    sum_latency_s, sum_bytes_per_s  of each of the messages of a sum
+    """
+    ranks = [Rank(k, 0, k, "cpu") for k in range(2)]
+    seconds = []
+    for size in SUM_SIZES:
+        command = [str(tools.find("hh-run")), f"--probe-sum={size}", f"--repeats={REPEATS}"]
+        stats = run_ranks(ranks, [command, command], TIMEOUT_SECONDS)
+        seconds.append(max(rank["sum_s"] for rank in stats))
+    # Two ranks: 2 latencies, and all bytes once.
+    latencies, per_byte = line(SUM_SIZES, seconds)
+    return {"sum_latency_s": latencies / 2, "sum_bytes_per_s": 1 / max(per_byte, 1e-12)}
 
 
 def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
@@ -97,18 +137,19 @@ def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
 
 def runtime_figures(turns: int = 3) -> dict[str, float]:
     """The "runtime" part of a profile, from medians of `turns` runs for each size of message. The ranks compute beside
-    that, as those of a model do: then caches are cold and the transport's threads share the cores.
+    that (`message_seconds`).
 
     microbatch_s                   seconds of a stage for each microbatch beside its operations
     send_s, send_s_per_byte        for which a message keeps its sender from computing
     receive_s, receive_s_per_byte  for which it keeps its receiver from computing
     latency_s, bytes_per_s         of a whole message, sending and taking included
+    rank_bytes                     of a process that sends and computes nothing
     """
     messages, sends, takes, beside = [], [], [], []
     for size in SIZES:
-        single = [probe(size, 1, (WORK_SECONDS, WORK_SECONDS)) for _ in range(turns)]
+        single = [message_seconds(size) for _ in range(turns)]
         several = [probe(size, MICROBATCHES, (WORK_SECONDS, WORK_SECONDS)) for _ in range(turns)]
-        messages.append(statistics.median(max(0.0, each.step - sum(each.computes)) for each in single))
+        messages.append(statistics.median(single))
         sends.append(statistics.median(each.send for each in several))
         takes.append(statistics.median(taking(size) for _ in range(turns)))
         beside.append(statistics.median(each.beside for each in several))
@@ -123,4 +164,5 @@ def runtime_figures(turns: int = 3) -> dict[str, float]:
         "receive_s_per_byte": receive_per_byte,
         "latency_s": latency,
         "bytes_per_s": 1 / max(per_byte, 1e-12),
+        "rank_bytes": rank_bytes(),
     }

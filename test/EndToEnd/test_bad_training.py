@@ -50,7 +50,7 @@ DATA: list[tuple[str, Callable[[Arrays], Arrays], str]] = [
     (
         "empty",
         lambda a: {name: array[:0] for name, array in a.items()},
-        "input 'x' must be ?x8xfloat32 in ",
+        "' must be ?x8xfloat32 in ",
     ),
     (
         "labels of another type",

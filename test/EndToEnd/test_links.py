@@ -91,9 +91,7 @@ def test_programs_take_the_measured_route(tmp_path: Path, waists: Path) -> None:
         [channel] = [line for line in code.splitlines() if ".fromStage = 0" in line]
         assert channel.rstrip(",").endswith(how), channel
         parts = [{"x": np.random.default_rng(k).standard_normal((BATCH, NARROW), np.float32)} for k in range(2)]
-        result = hethub.run(
-            out, {"x": np.concatenate([part["x"] for part in parts])}, microbatches=2, engine="program"
-        )
+        result = hethub.run(out, {"x": np.concatenate([part["x"] for part in parts])}, microbatches=2, engine="program")
         oracle.assert_close(result.outputs, oracle.reference(waists, parts))
 
 

@@ -15,7 +15,7 @@ from torch_training import STEPS, TASKS
 from training_runs import checkpoint_values, compile_task, gradients, losses, options
 
 GRADIENTS, CURVE = 1e-5, 1e-4  # relative tolerances
-ADAM_PARAMETERS = 1e-3  # a fifth of what weight decay makes of them
+ADAM_PARAMETERS = 1e-3  # a quarter of what weight decay makes of them
 # Devices of each stage. Equal stages are cut by the planner, those with replicas by their number of nodes.
 SPLITS = {
     "1": (1,),

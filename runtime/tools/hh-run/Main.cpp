@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 using namespace hethub::runtime;
 
@@ -20,7 +21,8 @@ constexpr const char *usage =
                                             writes outputs.npz or error.txt into it
        hh-run --profile OUT --profile-out FILE [--repeats N] [--inputs FILE.npz] [--threads N]
                                             times of the operations of a one-stage program, as JSON
-       hh-run --probe BYTES [--probe-work SECONDS] [options]
+       hh-run --probe BYTES [--probe-work SECONDS] [--probe-kinds FROM,TO] [--probe-via host|direct]
+              [--probe-chunk BYTES] [options]
                                             one of two ranks that send BYTES a microbatch and compute as long
 
 Rank and number of ranks come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (torchrun, hethub run)
@@ -59,6 +61,36 @@ double numberOf(const std::string &name, const std::string &text, double most) {
   return value;
 }
 
+/// Takes what describes a probe; nothing where none is asked for.
+std::optional<ProbeOptions> takeProbe(std::vector<std::string> &arguments) {
+  constexpr double most = 4294967296.0;
+  ProbeOptions options;
+  std::string text;
+  bool probes = takeOption(arguments, "--probe", text);
+  if (probes)
+    options.bytes = static_cast<int64_t>(numberOf("--probe", text, most));
+  if (takeOption(arguments, "--probe-work", text))
+    options.workS = numberOf("--probe-work", text, 60);
+  if (takeOption(arguments, "--probe-kinds", text)) {
+    size_t comma = text.find(',');
+    if (comma == std::string::npos || comma == 0 || comma + 1 == text.size())
+      fail("--probe-kinds must be two kinds of devices with a comma between, "
+           "got: ",
+           text);
+    options.kinds[0] = text.substr(0, comma);
+    options.kinds[1] = text.substr(comma + 1);
+  }
+  if (takeOption(arguments, "--probe-via", text)) {
+    if (text != "host" && text != "direct")
+      fail("--probe-via must be host or direct, got: ", text);
+    options.viaHost = text == "host";
+  }
+  if (takeOption(arguments, "--probe-chunk", text))
+    options.chunkBytes =
+        static_cast<int64_t>(numberOf("--probe-chunk", text, most));
+  return probes ? std::optional(options) : std::nullopt;
+}
+
 int run(std::vector<std::string> arguments) {
   for (const std::string &argument : arguments)
     if (argument == "--help" || argument == "-h") {
@@ -66,15 +98,14 @@ int run(std::vector<std::string> arguments) {
       return 0;
     }
   RunOptions options = takeRunOptions(arguments);
-  std::string folder, profileOut, probe, work;
+  std::string folder, profileOut;
   bool together = takeOption(arguments, "--loopback", folder);
   bool suite = !together && takeOption(arguments, "--suite", folder);
   bool profile =
       !together && !suite && takeOption(arguments, "--profile", folder);
   takeOption(arguments, "--profile-out", profileOut);
-  bool probes = takeOption(arguments, "--probe", probe);
-  takeOption(arguments, "--probe-work", work);
-  size_t expected = together || suite || profile || probes ? 0 : 1;
+  std::optional<ProbeOptions> probe = takeProbe(arguments);
+  size_t expected = together || suite || profile || probe ? 0 : 1;
   if (arguments.size() > expected)
     fail("unknown argument, see --help: ", arguments[expected]);
   if (arguments.size() < expected)
@@ -99,16 +130,10 @@ int run(std::vector<std::string> arguments) {
                              options.inputs, options.repeats, options.threads));
     return 0;
   }
-  if (probes) {
-    double bytes = numberOf("--probe", probe, 4294967296.0);
-    double seconds = work.empty() ? 0 : numberOf("--probe-work", work, 60);
+  if (probe)
     return runProcess(
-        [&](int rank) {
-          return RankProgram{
-              probeStage(rank, static_cast<int64_t>(bytes), seconds)};
-        },
+        [&](int rank) { return RankProgram{probeStage(rank, *probe)}; },
         options);
-  }
   return runProcess(
       [&](int rank) { return prepareRank(arguments[0], rank, options.weights); },
       options);

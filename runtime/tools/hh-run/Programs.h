@@ -30,10 +30,21 @@ std::string programPath(const std::string &path, int stage);
 /// weights.json beside a program file; empty when there is none.
 std::string manifestBeside(const std::string &program);
 
-/// One of two ranks of a pipeline that sends a value of `bytes` for each
-/// microbatch and beside that computes for about `workS` seconds, or not at
-/// all.
-PreparedStage probeStage(int rank, int64_t bytes, double workS);
+/// A pipeline of two ranks that sends a value for each microbatch.
+struct ProbeOptions {
+  int64_t bytes = 0;
+  double workS = 0; ///< what both ranks compute for each; 0: nothing
+  std::string kinds[2] = {"cpu", "cpu"}; ///< of sender and receiver
+  bool viaHost = false;                  ///< as channels have them
+  int64_t chunkBytes = 0;
+};
+
+/// One of its ranks.
+PreparedStage probeStage(int rank, const ProbeOptions &options);
+
+/// As one of all ranks, sums `bytes` over them; --repeats and --stats of the
+/// options apply: "sum_s", the median.
+int probeSum(int64_t bytes, const RunOptions &options);
 
 /// Runs every case folder inside `folder`; returns the number that failed.
 int runSuite(const std::string &folder, const RunOptions &options);
