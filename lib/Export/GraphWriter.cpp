@@ -26,12 +26,14 @@ namespace hethub::exporter {
 
 namespace {
 
-/// A graph under construction, and the one around it: a name has one meaning
-/// in both.
+/// A graph under construction, and the one around it: a name that is defined
+/// there has one meaning in both.
 struct Frame {
   GraphProto &graph;
   Frame *outer = nullptr;
   llvm::StringSet<> names;
+  llvm::StringSet<> reserved; ///< for outputs that are not defined yet
+  llvm::StringSet<> nodeNames;
   llvm::StringMap<std::string> parameters; ///< by symbol
   std::optional<int64_t> stage;            ///< that its nodes are in
 
@@ -44,7 +46,7 @@ struct Frame {
 
   std::string fresh(StringRef wanted) {
     std::string name = wanted.empty() ? "value" : wanted.str();
-    for (int suffix = 1; hasName(name); ++suffix)
+    for (int suffix = 1; hasName(name) || reserved.contains(name); ++suffix)
       name = ((wanted.empty() ? "value" : wanted) + "." + Twine(suffix)).str();
     names.insert(name);
     return name;
@@ -100,8 +102,10 @@ bool isWeight(Value value) {
 
 /// A result keeps its name unless the graph has another value of that name.
 void GraphWriter::define(Value value, Frame &frame) {
-  if (nameOf.contains(value))
-    return; // an output has its name
+  if (auto found = nameOf.find(value); found != nameOf.end()) {
+    frame.names.insert(found->second); // an output has its name
+    return;
+  }
   std::string name = valueName(value);
   // The model had no name for it.
   if (name.empty() && value.use_empty())
@@ -118,12 +122,17 @@ void GraphWriter::connect(Value value, const std::string &name, Frame &frame) {
   node->add_output(name);
 }
 
-/// A node without a name is called by its first result.
-static void setName(Operation *op, NodeProto &node) {
+/// A node without a name is called by its first result. Runtimes refuse a name
+/// that two nodes of a graph have.
+static void setName(Operation *op, Frame &frame, NodeProto &node) {
   StringRef name = nodeName(op);
   bool called = op->getNumResults() && name == valueName(op->getResult(0));
-  if (!name.empty() && (!called || note(op->getLoc(), "named")))
-    node.set_name(name.str());
+  if (name.empty() || (called && !note(op->getLoc(), "named")))
+    return;
+  std::string unique = name.str();
+  for (int suffix = 1; !frame.nodeNames.insert(unique).second; ++suffix)
+    unique = (name + "." + Twine(suffix)).str();
+  node.set_name(unique);
 }
 
 template <typename Message>
@@ -265,7 +274,7 @@ void GraphWriter::writeConstantNode(Operation *op, TensorProto &tensor,
                                     Frame &frame) {
   NodeProto *node = frame.graph.add_node();
   node->set_op_type("Constant");
-  setName(op, *node);
+  setName(op, frame, *node);
   node->add_output(nameOf.lookup(op->getResult(0)));
   ox::notesToNode(op->getLoc(), *node);
   setForm(noteOf<StringAttr>(op->getLoc(), "constant").getValue(), tensor,
@@ -312,18 +321,12 @@ LogicalResult GraphWriter::writeNode(Operation *op, Frame &frame) {
           import::domainInFiles(source.domain(), source.opType());
       !domain.empty())
     node.set_domain(domain.str());
-  setName(op, node);
+  setName(op, frame, node);
   for (unsigned i = 0; i < source.inputCount(); ++i) {
     Value input = source.input(i);
     if (input && !nameOf.contains(input))
       return op->emitError("an operand is defined outside of what is exported");
     node.add_input(input ? nameOf.lookup(input) : "");
-  }
-  for (Value result : op->getResults())
-    define(result, frame);
-  for (unsigned i = 0; i < source.outputCount(); ++i) {
-    Value output = source.output(i);
-    node.add_output(output ? nameOf.lookup(output) : "");
   }
   if (failed(writeAttributes(source, node)))
     return failure();
@@ -336,6 +339,13 @@ LogicalResult GraphWriter::writeNode(Operation *op, Frame &frame) {
                                *attribute->mutable_g())))
         return failure();
     }
+  // Behind the sub-graphs: those do not see the results.
+  for (Value result : op->getResults())
+    define(result, frame);
+  for (unsigned i = 0; i < source.outputCount(); ++i) {
+    Value output = source.output(i);
+    node.add_output(output ? nameOf.lookup(output) : "");
+  }
   ox::notesToNode(op->getLoc(), node);
   if (frame.stage) {
     node.clear_device_configurations();
@@ -367,7 +377,7 @@ LogicalResult GraphWriter::writeSubgraph(Region &region, StringRef name,
                                          Frame &outer, GraphProto &graph) {
   Block &block = region.front();
   Operation *yield = block.getTerminator();
-  Frame frame{graph, &outer, {}, {}, std::nullopt};
+  Frame frame{graph, &outer, {}, {}, {}, {}, std::nullopt};
   StringRef own = nodeName(yield);
   graph.set_name(own.empty() ? name.str() : own.str());
   setTexts(yield->getLoc(), graph);
@@ -457,7 +467,7 @@ LogicalResult GraphWriter::writeBody(Block &block, Frame &frame) {
 LogicalResult GraphWriter::writeMain(Block &block, ArrayRef<Port> inputs,
                                      ArrayRef<Port> outputs, bool allParameters,
                                      GraphProto &graph) {
-  Frame frame{graph, nullptr, {}, {}, std::nullopt};
+  Frame frame{graph, nullptr, {}, {}, {}, {}, std::nullopt};
   for (const Port &input : inputs) {
     nameOf[input.value] = input.info.name();
     frame.names.insert(input.info.name());
@@ -465,7 +475,8 @@ LogicalResult GraphWriter::writeMain(Block &block, ArrayRef<Port> inputs,
   }
   // Outputs have their names whatever passes made of the values.
   for (const Port &output : outputs) {
-    bool isNew = frame.names.insert(output.info.name()).second;
+    bool isNew = !frame.names.contains(output.info.name()) &&
+                 frame.reserved.insert(output.info.name()).second;
     bool own = valueName(output.value) == output.info.name();
     if (isNew && !nameOf.contains(output.value) &&
         (own || !isWeight(output.value)))

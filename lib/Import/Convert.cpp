@@ -184,7 +184,9 @@ public:
     return changed;
   }
 
-  /// The newest version that some step changed nodes for, or the first one.
+  /// The newest version that changed what a node means, or the first one. A
+  /// step that leaves nodes alone in either direction changed nothing: types
+  /// that only one of the versions has, its schema tells.
   int64_t unchangedSince(const std::string &type) const {
     auto schemas = all_schemas.find(type);
     if (schemas == all_schemas.end())
@@ -194,9 +196,12 @@ public:
       return 0;
     int64_t since = 0;
     for (const auto &[version, schema] : versions->second) {
-      const Adapter *adapter = find(type, version - 1, version);
-      if (!since || (version > since &&
-                     !dynamic_cast<const CompatibleAdapter *>(adapter)))
+      const Adapter *up = find(type, version - 1, version);
+      const Adapter *down = find(type, version, version - 1);
+      bool same = dynamic_cast<const CompatibleAdapter *>(up) ||
+                  dynamic_cast<const CompatibleAdapter *>(down) ||
+                  dynamic_cast<const TypeRestriction *>(down);
+      if (!since || !same)
         since = version;
     }
     return since;

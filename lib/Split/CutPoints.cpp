@@ -94,7 +94,8 @@ void cutAt(ModelCut &cut, const std::vector<std::string> &at) {
   }
   bool left = false;
   for (unsigned node = 0; node < cut.nodes.size(); ++node) {
-    left |= !stageOf[node] && !cut.nodes[node].constant;
+    left |=
+        !stageOf[node] && !cut.nodes[node].constant && !cut.nodes[node].dead;
     cut.nodes[node].stage = stageOf[node].value_or(last);
   }
   if (!left)

@@ -92,7 +92,7 @@ ModelCut::ModelCut(import::ModelFile file, ModelProto given)
   for (const auto &tensor : graph.sparse_initializer())
     weights.insert(tensor.values().name());
   for (const NodeProto &proto : graph.node()) {
-    CutNode node{&proto, {}, isDeterministic(proto, model), 0};
+    CutNode node{&proto, {}, isDeterministic(proto, model)};
     for (const auto &name : outerReads(proto))
       node.reads.push_back(name.getKey().str());
     llvm::sort(node.reads);
@@ -107,7 +107,20 @@ ModelCut::ModelCut(import::ModelFile file, ModelProto given)
         producer[output] = nodes.size();
     nodes.push_back(std::move(node));
   }
+  findDead();
   inferTypes();
+}
+
+void ModelCut::findDead() {
+  StringSet<> wanted;
+  for (const auto &output : model.graph().output())
+    wanted.insert(output.name());
+  for (CutNode &node : llvm::reverse(nodes)) {
+    for (const std::string &output : node.proto->output())
+      node.dead &= output.empty() || !wanted.contains(output);
+    if (!node.dead)
+      wanted.insert_range(node.reads);
+  }
 }
 
 /// What the file declares, and what follows from it as far as the library
@@ -156,7 +169,16 @@ std::vector<unsigned> ModelCut::contents(unsigned stage) const {
   return result;
 }
 
-void ModelCut::placeConstants() {
+void ModelCut::placeOthers() {
+  for (CutNode &node : nodes) {
+    if (!node.dead || node.constant)
+      continue;
+    node.stage = 0;
+    for (const std::string &name : node.reads)
+      if (auto from = producer.find(name);
+          from != producer.end() && !nodes[from->second].constant)
+        node.stage = std::max(node.stage, nodes[from->second].stage);
+  }
   std::vector<std::optional<unsigned>> first(nodes.size());
   for (unsigned index = nodes.size(); index-- > 0;) {
     CutNode &node = nodes[index];
@@ -173,11 +195,11 @@ void ModelCut::placeConstants() {
 void ModelCut::check() const {
   std::vector<bool> computes(stageCount);
   for (const CutNode &node : nodes)
-    if (!node.constant)
+    if (!node.constant && !node.dead)
       computes[node.stage] = true;
   for (unsigned stage = 0; stage < stageCount; ++stage)
     if (!computes[stage] && stageCount > 1)
-      fail("each stage must compute something that depends on inputs, got "
+      fail("each stage must compute something that outputs depend on, got "
            "nothing in stage " +
            Twine(stage));
   for (unsigned index = 0; index < nodes.size(); ++index)

@@ -20,6 +20,8 @@ struct CutNode {
   std::vector<std::string> reads; ///< each name once
   /// Depends on weights alone: each stage that reads it has a copy.
   bool constant = false;
+  /// No output of the model depends on it: it stays with what it reads.
+  bool dead = true;
   unsigned stage = 0;
 };
 
@@ -49,14 +51,16 @@ public:
 
   /// Nodes that a stage computes, copies of constant ones included, in order.
   std::vector<unsigned> contents(unsigned stage) const;
-  /// Gives each constant node the stage of its first reader.
-  void placeConstants();
+  /// Gives each constant node the stage of its first reader, each dead one that
+  /// of the last value it reads.
+  void placeOthers();
   /// Refuses stages without a node of their own, values that flow back and
   /// values that are no tensors across a border.
   void check() const;
 
 private:
   void inferTypes();
+  void findDead();
 
   llvm::StringMap<::onnx::TypeProto> types;
 };

@@ -24,6 +24,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using hethub::import::fail;
@@ -209,7 +210,7 @@ void GraphBuilder::addNodes() {
   llvm::StringMap<unsigned> used;
   for (unsigned index = 0; index < cut.nodes.size(); ++index) {
     const CutNode &source = cut.nodes[index];
-    if (source.constant)
+    if (source.constant || source.dead)
       continue;
     planner::Node node;
     std::string name = source.proto->name();
@@ -340,7 +341,9 @@ llvm::json::Value cutByPlan(ModelCut &cut, const Options &options,
     for (unsigned node : description.nodes)
       cut.nodes[builder.order[node]].stage = stage;
   cut.stageCount = plan->stages.size();
-  return planner::planToJSON(graph, cluster, *plan);
+  // What it holds points into the graph.
+  return llvm::cantFail(llvm::json::parse(
+      llvm::formatv("{0}", planner::planToJSON(graph, cluster, *plan)).str()));
 }
 
 } // namespace hethub::split

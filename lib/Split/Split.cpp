@@ -38,7 +38,7 @@ static bool lacksTypes(const ModelCut &cut) {
 }
 
 static void finishCut(ModelCut &cut, MLIRContext *context) {
-  cut.placeConstants();
+  cut.placeOthers();
   if (lacksTypes(cut))
     addImportedTypes(cut, context);
   cut.check();
@@ -117,7 +117,7 @@ std::optional<AnnotatedStages> readAnnotatedStages(StringRef path,
   if (failed(reporting(path, context, [&] {
         ModelCut cut = readModel(path);
         cutAsAnnotated(cut);
-        cut.placeConstants();
+        cut.placeOthers();
         cut.check();
         for (const CutNode &node : cut.nodes)
           if (!node.constant)
