@@ -3,7 +3,7 @@
 #include "Borders.h"
 
 #include "hethub/Dialect/HH/IR/HHDialect.h"
-#include "hethub/Dialect/HH/Transforms/StageBuilder.h"
+#include "hethub/Dialect/HH/Transforms/CloneRules.h"
 #include "hethub/Support/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +18,8 @@ static llvm::StringMap<unsigned> stagesOfValues(func::FuncOp main) {
   llvm::StringMap<unsigned> result;
   for (auto stage : main.getOps<hh::StageOp>())
     for (Operation &op : stage.getBody().front())
-      if (!op.hasAttr(hh::cloneAttrName))
+      // Constants stand in each stage that reads them.
+      if (!op.hasAttr(hh::cloneAttrName) && !hh::isConstantLike(&op))
         for (Value value : op.getResults())
           result[valueName(value)] = stage.getIndex();
   return result;

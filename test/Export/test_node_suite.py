@@ -9,7 +9,7 @@ import exported
 import onnx
 import pytest
 from node_cases import Case, collect
-from onnx_content import content, differences
+from onnx_content import differences
 
 SAMPLE = 0.1  # of the suite in `make test`
 
@@ -39,7 +39,7 @@ def problems(case: Case, folder: Path) -> list[str]:
     path, output = folder / "model.onnx", folder / "exported.onnx"
     path.write_bytes(case.model.SerializeToString())
     found = exported.round_trip(path, output)
-    if found and not found[0].startswith("export") and was_converted(path, output):
+    if found and not found[0].startswith("export") and exported.is_converted(path, output):
         # What a conversion changed only the answer can tell.
         found = [d for d in found if d.startswith("again")]
     if found:
@@ -51,20 +51,6 @@ def problems(case: Case, folder: Path) -> list[str]:
     if mine is None:
         return ["onnxruntime runs the model and not its export"]
     return [] if exported.same(mine, expected) else ["onnxruntime gives another answer"]
-
-
-def was_converted(path: Path, output: Path) -> bool:
-    """Newer opset, functions inlined (also those that describe an operator of ONNX), sparse tensors computed."""
-    before, after = content(path)["opsets"], content(output)["opsets"]
-    model = onnx.load(path, load_external_data=False)
-    described = any(node.domain == "ai.onnx.preview" for node in model.graph.node)
-    return bool(model.functions) or described or before.get("") != after.get("") or bool(sparse(path))
-
-
-def sparse(path: Path) -> list[Any]:
-    graph = onnx.load(path, load_external_data=False).graph
-    values = [a for node in graph.node for a in node.attribute if a.HasField("sparse_tensor")]
-    return [*graph.sparse_initializer, *values]
 
 
 def deterministic(case: Case) -> bool:
