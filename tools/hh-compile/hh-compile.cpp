@@ -360,8 +360,8 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   const bool onnx = llvm::is_contained(emitters, Emitter::Onnx);
   if (onnx && llvm::all_equal(emitters)) // nothing that must be lowered
     return failure(failed(saveIR(*module)) ||
-                   failed(emit::writePlan(*module, output)) ||
-                   failed(split::exportStages(*module, modelPath, output)));
+                   failed(split::exportStages(*module, modelPath, output)) ||
+                   failed(emit::writePlan(*module, output)));
   OwningOpRef<ModuleOp> staged;
   if (onnx)
     staged = module->clone();
