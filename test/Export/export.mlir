@@ -13,7 +13,8 @@
 // CHECK: [stage 0] "h.1" = Add (h, bias)
 // CHECK: [stage 1] y = Clip ("h.1", "", limit)
 // CHECK: z = Identity (y)
-// AGAIN: func.func @main(%x: tensor<?x4xf32> {onnx.dims = ["batch", ""], onnx.name = "x"}, %unread: tensor<3xi64>
+// AGAIN: func.func @main(%x: tensor<?x4xf32> {onnx.dims = ["batch", ""], onnx.name = "x"}
+// AGAIN-SAME: %unread: tensor<3xi64>
 // AGAIN: %y = onnx.Clip(%h.1, none, %limit)
 hh.device_type @slow kind "cpu" count 1 memory 1073741824
 hh.device_type @fast kind "cpu" count 1 memory 1073741824
