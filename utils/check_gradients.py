@@ -25,10 +25,12 @@ from printed_ir import DTYPES, Program
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = Path(os.environ.get("HETHUB_TOOLS", ROOT / "build/bin"))
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
+NAMES = {dtype: name for name, dtype in reversed(DTYPES.items())}  # of small types that share one: the first
 FORMS = ("contiguous", "expanded", "transposed")  # of the gradients that come in
 SEED = 7  # of random operators
-BACKWARD = "Called by the backward pass only"  # section of operators.txt
+# Sections of operators.txt
+BACKWARD = "Called by the backward pass only"
+OPEN = "Functions of HetHub's runtime for what only a run knows"
 RELATIVE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 
 
@@ -289,19 +291,24 @@ def differentiate(modules: list[Module], folder: Path, split_weight: bool) -> tu
 
 
 def operators() -> dict[str, str]:
-    """All operators of the aten dialect ("aten::abs", "hethub::resize") and the section of the list they are in."""
-    found, section = {}, ""
+    """All operators of the aten dialect ("aten::abs", "hethub::resize") and the section of the list they are in: the
+    comment behind a blank line."""
+    found, section, starts = {}, "", True
     for line in (ROOT / "lib/Dialect/ATen/IR/operators.txt").read_text().splitlines():
-        if line.startswith("#"):
+        if line.startswith("#") and starts:
             section = line[1:].strip()
-        elif line:
+        elif line and not line.startswith("#"):
             found[line.split("(")[0].strip()] = section
+        starts = not line
     return found
 
 
 def needs_no_rule(name: str, section: str) -> bool:
-    """Second derivatives are not made; the rule of det differentiates the form that it makes itself."""
-    return section == BACKWARD or name.endswith("_backward") or name == "aten::_linalg_det"
+    """Second derivatives are not made, training programs have known sizes, and the rule of det differentiates the form
+    that it makes itself."""
+    if section == BACKWARD or section.startswith(OPEN):
+        return True
+    return name.endswith("_backward") or name == "aten::_linalg_det"
 
 
 def rules() -> set[str]:

@@ -151,7 +151,7 @@ def aten(name: str, *arguments: object, **options: object) -> Case:
 
 
 def hethub(name: str, *arguments: object, **options: object) -> Case:
-    own = {k: options.pop(k) for k in ("smooth", "differentiated") if k in options}
+    own = {k: options.pop(k) for k in ("smooth", "differentiated", "function") if k in options}
     return Case(f"hethub::{name}", arguments, options, **own)
 
 
@@ -803,8 +803,115 @@ def recurrent_cases() -> list[Case]:
     return cases
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Signals, regions, results without a slope
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def signal_cases() -> list[Case]:
+    cases = [
+        aten("unfold", reals(2, 7), 1, 3, 2),
+        aten("unfold", reals(2, 6, 2), 1, 4, 1),
+        hethub("mel_weight_matrix", *map(torch.tensor, (4, 16, 8000, 0.0, 4000.0)), torch.float64),
+    ]
+    for last, length, inverse, onesided in itertools.product((1, 2), (4, 5, 7), (False, True), (False, True)):
+        for axis in (1, 2):
+            cases.append(hethub("dft", reals(2, 5, 4, last), length, axis, inverse, onesided))
+    return cases
+
+
+def roi_align(x: torch.Tensor, rois, batch, sizes, mode, ratio, scale, half_pixel) -> torch.Tensor:
+    """By gathers, which torch differentiates."""
+    height, width = x.shape[2:]
+
+    def places(start: float, size: float, count: int, limit: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Lower neighbour, upper neighbour and share of the upper one for all samples of an axis."""
+        at = start + (torch.arange(count * ratio, dtype=x.dtype) + 0.5) * size / (count * ratio)
+        inside = ((at >= -1) & (at <= limit)).to(x.dtype)
+        at = at.clamp(min=0)
+        low = at.floor().long().clamp(max=limit - 1)
+        at = torch.where(low == limit - 1, low.to(x.dtype), at)
+        return low, (low + 1).clamp(max=limit - 1), torch.stack([(1 - (at - low)) * inside, (at - low) * inside])
+
+    outputs = []
+    for roi, entry in zip(rois.tolist(), batch.tolist(), strict=True):
+        offset = 0.5 if half_pixel else 0.0
+        x1, y1, x2, y2 = (v * scale - offset for v in roi)
+        h, w = (y2 - y1, x2 - x1) if half_pixel else (max(y2 - y1, 1.0), max(x2 - x1, 1.0))
+        top, bottom, down = places(y1, h, sizes[0], height)
+        left, right, aside = places(x1, w, sizes[1], width)
+        corners = torch.stack([
+            x[entry][:, rows][:, :, columns] * down[i][:, None] * aside[j]
+            for i, rows in enumerate((top, bottom)) for j, columns in enumerate((left, right))
+        ], -1)  # fmt: skip
+        bins = corners.unflatten(1, (sizes[0], ratio)).unflatten(3, (sizes[1], ratio))
+        axes = (2, 4, 5)
+        outputs.append(bins.sum(axes) / ratio**2 if mode == "avg" else bins.amax(axes))
+    return torch.stack(outputs)
+
+
+def region_cases() -> list[Case]:
+    rois = torch.tensor([[0.3, 0.2, 4.1, 5.3], [1.0, 2.0, 9.0, 3.0]], dtype=torch.float64)
+    batch = torch.tensor([1, 0])
+    cases = [
+        hethub("roi_align", reals(2, 3, 6, 5), Fixed(rois), batch, [2, 3], mode, 2, 0.9, half, function=roi_align)
+        for mode in ("avg", "max")
+        for half in (False, True)
+    ]
+    boxes = torch.tensor([[0.0, 0, 0, 3, 4], [1, 1, 2, 9, 9], [0, 4, 4, 4, 4]], dtype=torch.float64)
+    return [*cases, hethub("max_roi_pool", reals(2, 3, 6, 5), Fixed(boxes), [2, 3], 0.8)]
+
+
+def linear_attention_cases() -> list[Case]:
+    def attention(heads: int, decays: int, corrected: bool, state: bool) -> Case:
+        return hethub(
+            "linear_attention", reals(2, heads, 4, 3), reals(2, 2, 4, 3), reals(2, 2, 4, 5),
+            reals(2, 2, 3, 5) if state else None, reals(2, 2, 4, decays, high=0.0) if decays else None,
+            reals(2, 2, 4, 1) if corrected else None, 0.7, differentiated=(0, 1),
+        )  # fmt: skip
+
+    return [
+        attention(2, 0, False, False),
+        attention(4, 1, False, True),
+        attention(2, 3, True, True),
+        attention(4, 0, True, False),
+    ]
+
+
+def drawn_cases() -> list[Case]:
+    """Null rules: drawn numbers, places and integers."""
+    x = reals(3, 4)
+    flat = {"smooth": False}
+    bytes_ = torch.randint(0, 255, (1, 3, 8), generator=GENERATOR, dtype=torch.uint8)
+    weights = torch.randint(0, 255, (1, 2, 8), generator=GENERATOR, dtype=torch.uint8)
+    one = torch.ones(1)
+    long = torch.tensor
+    return [
+        aten("bernoulli", Fixed(reals(3, 4, low=0.0, high=1.0)), **flat),
+        aten("multinomial", Fixed(positive(3, 4)), 2, True),
+        aten("nonzero", Fixed(x)),
+        aten("rand", [3, 4], dtype=torch.float64, **flat),
+        aten("randn", [3, 4], dtype=torch.float64, **flat),
+        hethub("encode_float", Fixed(x), "f4E2M1FN", True, "up"),
+        hethub("decode_float", torch.arange(16, dtype=torch.uint8), "f4E2M1FN"),
+        hethub("lookup_table", long([3, 1, 5]), long([1, 3]), Fixed(reals(2)), Fixed(reals(1))),
+        hethub("non_max_suppression", Fixed(reals(1, 3, 4)), Fixed(reals(1, 2, 3)), long([2]), None, None, False),
+        hethub("unique", Fixed(x), True, 0, True),
+        hethub(
+            "tree_ensemble", Fixed(x), long([0]), long([0]), Fixed(reals(1)), long([-1]), long([-2]), long([0]),
+            long([0]), long([0, 1, 2]), long([0, 0]), Fixed(reals(2)), long([0, 0]), Fixed(reals(0)), 1, "SUM",
+        ),
+        hethub(
+            "dynamic_quantize_lstm", Fixed(reals(2, 1, 3, dtype=torch.float32)), bytes_, weights, None, None, None,
+            None, None, Fixed(one), long([3], dtype=torch.uint8), Fixed(one), long([3], dtype=torch.uint8), "forward",
+            "sigmoid,tanh,tanh", [], [], 0.0, False, **flat,
+        ),
+    ]  # fmt: skip
+
+
 def all_cases() -> list[Case]:
     GENERATOR.manual_seed(0)
     groups = (unary_cases, binary_cases, flat_cases, reduction_cases, view_cases, index_cases, linear_cases,
-              window_cases, resampling_cases, norm_cases, attention_cases, loss_cases, recurrent_cases)  # fmt: skip
+              window_cases, resampling_cases, norm_cases, attention_cases, loss_cases, recurrent_cases, signal_cases,
+              region_cases, linear_attention_cases, drawn_cases)  # fmt: skip
     return [case for group in groups for case in group()]

@@ -13,6 +13,10 @@ DTYPES = {
     "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "ui8": torch.uint8,
     "ui16": torch.uint16, "ui32": torch.uint32, "ui64": torch.uint64, "f8E4M3FN": torch.float8_e4m3fn,
     "f8E4M3FNUZ": torch.float8_e4m3fnuz, "f8E5M2": torch.float8_e5m2, "f8E5M2FNUZ": torch.float8_e5m2fnuz,
+    "f8E8M0FNU": torch.float8_e8m0fnu,
+    # Elements of less than a byte are held one a byte: numbers, or codes of floats.
+    "i2": torch.int8, "i4": torch.int8, "ui2": torch.uint8, "ui4": torch.uint8, "f4E2M1FN": torch.uint8,
+    "f6E2M3FN": torch.uint8, "f6E3M2FN": torch.uint8,
 }  # fmt: skip
 
 

@@ -199,6 +199,7 @@ void addNormalizationRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addRecurrentRules(RuleTable &table);
+void addSignalRules(RuleTable &table);
 
 } // namespace hethub::differentiate
 

@@ -1,24 +1,66 @@
 //===- Attention.cpp - attention and rotary embedding ---------------------===//
 
-#include "Lowering.h"
+#include "AttentionParts.h"
 
 using namespace mlir;
 
 namespace hethub {
 
-namespace {
-
-//===----------------------------------------------------------------------===//
-// Attention
-//===----------------------------------------------------------------------===//
-
-/// [B, L, H * E] -> [B, H, L, E]; rank 4 stays.
 Value splitHeads(Lowering &l, Value x, int64_t heads) {
   if (Lowering::rank(x) == 4)
     return x;
   ArrayRef<int64_t> d = Lowering::dims(x);
   return l.transpose(l.reshape(x, {d[0], d[1], heads, d[2] / heads}), 1, 2);
 }
+
+Value repeatHeads(Lowering &l, Value x, int64_t heads) {
+  ArrayRef<int64_t> d = Lowering::dims(x);
+  if (d[1] == heads)
+    return x;
+  Value y = l.expand(l.unsqueeze(x, 2), {d[0], d[1], heads / d[1], d[2], d[3]});
+  return l.reshape(y, {d[0], heads, d[2], d[3]});
+}
+
+Value rowsAt(Lowering &l, Value table, Value positions) {
+  ArrayRef<int64_t> dims = Lowering::dims(table);
+  Value index = l.wrapIndex(positions, dims[0]);
+  Dims shape(Lowering::dims(index));
+  shape.push_back(dims[1]);
+  return l.call("embedding", {table, index}, {},
+                Lowering::tensor(shape, Lowering::element(table)));
+}
+
+/// Pairs (x1, x2) of a head turned by the angle of their position: halves of
+/// the head, or neighbours.
+Value rotated(Lowering &l, Value x, Value cosine, Value sine, int64_t count,
+              bool interleaved) {
+  int64_t size = Lowering::dims(x)[3];
+  count = count ? count : size;
+  Value turned = l.slice(x, 3, 0, count);
+  Value a = interleaved ? l.slice(turned, 3, 0, count, 2)
+                        : l.slice(turned, 3, 0, count / 2);
+  Value b = interleaved ? l.slice(turned, 3, 1, count, 2)
+                        : l.slice(turned, 3, count / 2, count);
+  auto times = [&](Value u, Value w) { return l.binary("mul.Tensor", u, w); };
+  Value real = l.binary("sub.Tensor", times(a, cosine), times(b, sine));
+  Value imaginary = l.binary("add.Tensor", times(a, sine), times(b, cosine));
+  Values parts;
+  if (interleaved)
+    parts = {
+        l.reshape(l.cat({l.unsqueeze(real, 4), l.unsqueeze(imaginary, 4)}, 4),
+                  Lowering::dims(turned))};
+  else
+    parts = {real, imaginary};
+  if (count < size)
+    parts.push_back(l.slice(x, 3, count, size));
+  return l.cat(parts, 3);
+}
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
 
 class AttentionLowering {
 public:
@@ -156,15 +198,6 @@ Value AttentionLowering::fused(Value mask, bool torchCausal) {
                 Lowering::tensor(result, Lowering::element(q)));
 }
 
-/// Key or value heads repeated for the query heads that share them.
-Value repeatHeads(Lowering &l, Value x, int64_t heads) {
-  ArrayRef<int64_t> d = Lowering::dims(x);
-  if (d[1] == heads)
-    return x;
-  Value y = l.expand(l.unsqueeze(x, 2), {d[0], d[1], heads / d[1], d[2], d[3]});
-  return l.reshape(y, {d[0], heads, d[2], d[3]});
-}
-
 LogicalResult AttentionLowering::composed(Value mask) {
   Type element = Lowering::element(q);
   int64_t mode = l.node.integer("qk_matmul_output_mode", 0);
@@ -243,8 +276,6 @@ LogicalResult lowerAttention(Lowering &l) { return AttentionLowering(l).run(); }
 // RotaryEmbedding
 //===----------------------------------------------------------------------===//
 
-/// Pairs (x1, x2) of a head turned by the angle of their position: halves of
-/// the head, or neighbours.
 LogicalResult lowerRotary(Lowering &l) {
   Value x = l.in(0);
   Dims original(Lowering::dims(x));
@@ -255,41 +286,18 @@ LogicalResult lowerRotary(Lowering &l) {
       return l.refuse("num_heads must divide the hidden size");
     x = l.reshape(x, {original[0], original[1], heads, original[2] / heads});
   }
-  int64_t size = Lowering::dims(x)[3];
-  int64_t rotated = l.node.integer("rotary_embedding_dim", 0);
-  rotated = rotated ? rotated : size;
   // [B, S, R/2] with an axis for the heads.
   auto table = [&](unsigned input) {
     Value cache = l.in(input);
-    if (l.has(3)) {
-      Value positions = l.wrapIndex(l.in(3), Lowering::dims(cache)[0]);
-      Dims shape(Lowering::dims(positions));
-      shape.push_back(Lowering::dims(cache)[1]);
-      cache = l.call("embedding", {cache, positions}, {},
-                     Lowering::tensor(shape, Lowering::element(cache)));
-    }
+    if (l.has(3))
+      cache = rowsAt(l, cache, l.in(3));
     return l.unsqueeze(cache, headsFirst ? 1 : 2);
   };
   Value cosine = table(1), sine = table(2);
-  Value turned = l.slice(x, 3, 0, rotated);
-  bool interleaved = l.node.integer("interleaved", 0);
-  Value a = interleaved ? l.slice(turned, 3, 0, rotated, 2)
-                        : l.slice(turned, 3, 0, rotated / 2);
-  Value b = interleaved ? l.slice(turned, 3, 1, rotated, 2)
-                        : l.slice(turned, 3, rotated / 2, rotated);
-  auto times = [&](Value u, Value w) { return l.binary("mul.Tensor", u, w); };
-  Value real = l.binary("sub.Tensor", times(a, cosine), times(b, sine));
-  Value imaginary = l.binary("add.Tensor", times(a, sine), times(b, cosine));
-  Values parts;
-  if (interleaved)
-    parts = {
-        l.reshape(l.cat({l.unsqueeze(real, 4), l.unsqueeze(imaginary, 4)}, 4),
-                  Lowering::dims(turned))};
-  else
-    parts = {real, imaginary};
-  if (rotated < size)
-    parts.push_back(l.slice(x, 3, rotated, size));
-  return l.done(l.reshape(l.cat(parts, 3), original));
+  Value y =
+      rotated(l, x, cosine, sine, l.node.integer("rotary_embedding_dim", 0),
+              l.node.integer("interleaved", 0));
+  return l.done(l.reshape(y, original));
 }
 
 } // namespace

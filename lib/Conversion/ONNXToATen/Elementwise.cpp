@@ -198,7 +198,7 @@ double largestFloat8(Type element) {
 
 /// Cast and CastLike: the target is the output's type.
 LogicalResult lowerCast(Lowering &l) {
-  return l.done(convert(l, l.in(0), l.outType().getElementType()));
+  return l.done(convert(l, l.in(0), Lowering::element(l.node.output(0))));
 }
 
 LogicalResult lowerBitCast(Lowering &l) {
@@ -207,12 +207,51 @@ LogicalResult lowerBitCast(Lowering &l) {
 
 } // namespace
 
+/// Small integers live in bytes: the low bits of a wider number, as ONNX casts
+/// them.
+static Value toSmallInteger(Lowering &l, Value x, IntegerType to) {
+  int64_t values = int64_t(1) << to.getWidth();
+  Type i32 = l.builder.getI32Type();
+  x = l.cast(x, i32);
+  if (to.isUnsigned())
+    return l.cast(l.withInt("remainder.Scalar", x, values), to);
+  // remainder() is never negative here: the upper half becomes negative again.
+  x = l.withInt("add.Scalar", x, values / 2);
+  x = l.withInt("remainder.Scalar", x, values);
+  return l.cast(l.withInt("sub.Scalar", x, values / 2), to);
+}
+
+static NamedArg format(Lowering &l, Type element) {
+  std::string text;
+  llvm::raw_string_ostream(text) << element;
+  return l.arg("format", StringRef(text));
+}
+
+Value decode(Lowering &l, Value x) {
+  Type from = Lowering::element(x);
+  return isCoded(from)
+             ? l.unary("hethub.decode_float", x, {format(l, from)}, l.f32())
+             : x;
+}
+
 Value convert(Lowering &l, Value x, Type to) {
   Type from = Lowering::element(x);
+  if (from == to)
+    return x;
+  x = decode(l, x);
+  if (isCoded(to) || isa<Float8E8M0FNUType>(to))
+    return l.unary("hethub.encode_float", l.cast(x, l.f32()),
+                   {format(l, to),
+                    l.arg("saturate", bool(l.node.integer("saturate", 1))),
+                    l.arg("round_mode", l.node.string("round_mode", "up"))},
+                   to);
+  if (auto integer = dyn_cast<IntegerType>(to);
+      integer && integer.getWidth() > 1 && integer.getWidth() < 8)
+    return toSmallInteger(l, x, integer);
   double largest = largestFloat8(to);
-  if (!largest || from == to)
+  if (!largest)
     return l.cast(x, to);
-  if (!isFloat(from) || largestFloat8(from))
+  if (!isFloat(from) || from.getIntOrFloatBitWidth() <= 8)
     x = l.cast(x, l.f32());
   if (l.node.integer("saturate", 1)) {
     x = l.unary("clamp", x, {l.arg("min", -largest), l.arg("max", largest)});

@@ -128,8 +128,10 @@ const llvm::StringSet<> &layoutSensitive() {
                                        "col2im",
                                        "convolution",
                                        "cumprod",
+                                       "cumulative",
                                        "cumsum",
                                        "det",
+                                       "dynamic_quantize_lstm",
                                        "fmod",
                                        "remainder",
                                        "einsum",
@@ -140,6 +142,7 @@ const llvm::StringSet<> &layoutSensitive() {
                                        "layer_norm",
                                        "linalg_vector_norm",
                                        "linear",
+                                       "linear_attention",
                                        "log_softmax",
                                        "logsumexp",
                                        "lstm",
@@ -156,7 +159,9 @@ const llvm::StringSet<> &layoutSensitive() {
                                        "nll_loss_nd",
                                        "pow",
                                        "prod",
+                                       "reduce_by",
                                        "resize",
+                                       "resize_by",
                                        "rms_norm",
                                        "rnn",
                                        "rnn_relu",
@@ -186,8 +191,8 @@ const llvm::StringSet<> &freshOperators() {
 /// Give another look at the same elements.
 const llvm::StringSet<> &viewOperators() {
   static const llvm::StringSet<> names{
-      "expand",  "permute", "reshape",   "select",    "slice",
-      "squeeze", "t",       "transpose", "unsqueeze", "view"};
+      "expand", "permute",   "reshape", "select",    "slice", "squeeze",
+      "t",      "transpose", "unfold",  "unsqueeze", "view"};
   return names;
 }
 
@@ -206,7 +211,9 @@ private:
   std::optional<Layout> viewLayout(aten::CallView call) const;
   Layout elementwiseLayout(Operation *op) const;
   bool isContiguous(Value value) const {
-    return layoutOf(value).isContiguous(Lowering::dims(value));
+    // A sequence has no layout, nor is that of an unknown rank looked at.
+    return !isa<RankedTensorType>(value.getType()) ||
+           layoutOf(value).isContiguous(Lowering::dims(value));
   }
   bool dependsOnParametersAlone(Value value) const {
     Operation *producer = value.getDefiningOp();
@@ -229,6 +236,12 @@ Layout LayoutPass::layoutOf(Value value) const {
     return it->second;
   Operation *producer = value.getDefiningOp();
   if (producer && producer->getNumRegions() != 0)
+    return {};
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape() || isa_and_nonnull<hh::CastOp>(producer))
+    return {};
+  // Carried from one iteration of a loop to the next.
+  if (!producer && isa<hh::LoopOp>(value.getParentBlock()->getParentOp()))
     return {};
   return Layout::contiguous(Lowering::dims(value));
 }
@@ -265,6 +278,10 @@ std::optional<Layout> LayoutPass::viewLayout(aten::CallView call) const {
     strides.erase(strides.begin() + intArgument(call, "dim"));
   } else if (name == "slice") {
     strides[intArgument(call, "dim")] *= intArgument(call, "step");
+  } else if (name == "unfold") { // windows: a new last axis
+    int64_t dim = intArgument(call, "dimension");
+    strides.push_back(strides[dim]);
+    strides[dim] *= intArgument(call, "step");
   } else if (name == "unsqueeze") {
     strides.insert(strides.begin() + intArgument(call, "dim"), 1);
   } else if (name == "expand") {
@@ -366,9 +383,29 @@ void LayoutPass::record(aten::CallView call) {
   }
   // The rest keeps to row-major order when its operands do, with a few
   // exceptions that give views.
-  static const llvm::StringSet<> unknown{"einsum", "index", "reverse_sequence",
+  static const llvm::StringSet<> unknown{"affine_grid_of",
+                                         "center_crop_pad_by",
+                                         "concat_from_sequence",
+                                         "cumulative",
+                                         "einsum",
+                                         "element_of",
+                                         "expand_to",
+                                         "flatten_at",
+                                         "index",
+                                         "optional_get_element",
+                                         "pad_by",
+                                         "reduce_by",
+                                         "reshape_to",
+                                         "reverse_sequence",
                                          "scaled_dot_product_attention",
-                                         "sort"};
+                                         "sequence_at",
+                                         "slice_by",
+                                         "sort",
+                                         "split_part",
+                                         "squeeze_by",
+                                         "top_k_of",
+                                         "triangle_of",
+                                         "unsqueeze_by"};
   bool folds = name == "matmul" && Lowering::rank(op->getOperand(0)) <
                                        Lowering::rank(op->getOperand(1));
   bool plain =

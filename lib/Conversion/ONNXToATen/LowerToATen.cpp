@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layout.h"
-#include "Lowering.h"
+#include "OpenHandlers.h"
 
 #include "hethub/Conversion/ONNXToATen/Passes.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
@@ -39,8 +39,9 @@ struct Refusal {
 
 class FunctionLowering {
 public:
-  FunctionLowering(const HandlerTable &table, MLIRContext *context)
-      : table(table), builder(context) {}
+  FunctionLowering(const HandlerTable &table, const OpenHandlerTable &openTable,
+                   MLIRContext *context)
+      : table(table), openTable(openTable), builder(context) {}
 
   void lowerBlock(Block &block);
   size_t nodes = 0;
@@ -48,7 +49,6 @@ public:
 
 private:
   void lowerNode(Operation *op);
-  LogicalResult lowerIf(Operation *op, std::string &reason);
   bool refusedBefore(Operation *op) const;
   void refuse(Operation *op, const Twine &reason) {
     refusals.push_back({op->getLoc(), operatorName(op), reason.str()});
@@ -60,32 +60,47 @@ private:
   }
 
   const HandlerTable &table;
+  const OpenHandlerTable &openTable;
   OpBuilder builder;
 };
 
-bool isLibTorchElement(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element))
-    return integer.getWidth() == 1 || integer.getWidth() >= 8;
+/// LibTorch's types, small ones that a byte holds, and strings.
+bool isStorable(Type element) {
   if (auto complex = dyn_cast<ComplexType>(element))
     return isa<Float32Type, Float64Type>(complex.getElementType());
-  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type,
+  return isa<IntegerType, ox::StringType>(element) || isCoded(element) ||
+         isa<Float16Type, BFloat16Type, Float32Type, Float64Type,
              Float8E4M3FNType, Float8E4M3FNUZType, Float8E5M2Type,
-             Float8E5M2FNUZType>(element);
+             Float8E5M2FNUZType, Float8E8M0FNUType>(element);
 }
 
-/// Why the types of a node keep it from being lowered; empty where nothing
-/// does.
+/// Why a value of a type cannot be held at run time; empty where it can.
+std::string unstorable(Type type, StringRef role) {
+  Type held = type;
+  while (isa<ox::SeqType, ox::OptType>(held))
+    held = isa<ox::SeqType>(held) ? cast<ox::SeqType>(held).getElementType()
+                                  : cast<ox::OptType>(held).getElementType();
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  auto tensor = dyn_cast<TensorType>(held);
+  if (!tensor)
+    out << role << " is no tensor, sequence or optional: " << type;
+  else if (!isStorable(tensor.getElementType()))
+    out << role << " has elements that LibTorch lacks: " << type;
+  return text;
+}
+
+/// Why ordinary handlers cannot lower a node of these types; empty where they
+/// can.
 std::string refusedTypes(Operation *op) {
   auto check = [](Type type, StringRef role) -> std::string {
     std::string text;
     llvm::raw_string_ostream out(text);
     auto ranked = dyn_cast<RankedTensorType>(type);
-    if (!ranked && !isa<UnrankedTensorType>(type))
+    if (!isa<TensorType>(type))
       out << role << " is no tensor: " << type;
     else if (!ranked || !ranked.hasStaticShape())
       out << "shape of " << role << " is not known when compiling: " << type;
-    else if (!isLibTorchElement(ranked.getElementType()))
-      out << role << " has elements that LibTorch lacks: " << type;
     return text;
   };
   for (Value operand : op->getOperands())
@@ -103,62 +118,43 @@ void FunctionLowering::lowerNode(Operation *op) {
   std::string key = node.domain().empty()
                         ? node.opType().str()
                         : (node.domain() + "." + node.opType()).str();
-  bool isIf = key == "If";
+  bool controls = isControlFlow(key);
   auto handler = table.find(key);
-  if (!isIf && handler == table.end())
+  auto open = openTable.find(key);
+  if (!controls && handler == table.end() && open == openTable.end())
     return refuse(op, "this operator is not supported yet");
-  if (std::string text = refusedTypes(op); !text.empty())
+  for (Value operand : op->getOperands())
+    if (std::string text = unstorable(operand.getType(), "an input");
+        !text.empty())
+      return refuse(op, text);
+  for (Value result : op->getResults())
+    if (std::string text = unstorable(result.getType(), "an output");
+        !text.empty())
+      return refuse(op, text);
+
+  // Sizes that are known are written into calls; where they are not, or the
+  // handler misses a constant, the run tells them.
+  std::string reason = controls ? "" : refusedTypes(op);
+  if (controls || (reason.empty() && handler != table.end())) {
+    builder.setInsertionPoint(op);
+    Lowering lowering(op, builder);
+    LogicalResult lowered =
+        controls ? lowerControlFlow(lowering,
+                                    [&](Block &block) { lowerBlock(block); })
+                 : handler->second(lowering);
+    if (succeeded(lowered))
+      return op->erase();
+    reason = lowering.reason();
+  }
+  if (open == openTable.end())
+    return refuse(op, reason);
+  if (std::string text = refusedBy(open->second.needs, op); !text.empty())
     return refuse(op, text);
   builder.setInsertionPoint(op);
-  if (isIf) {
-    std::string reason;
-    if (failed(lowerIf(op, reason)))
-      refuse(op, reason);
-    else
-      op->erase();
-    return;
-  }
   Lowering lowering(op, builder);
-  if (failed(handler->second(lowering)))
+  if (failed(open->second.handler(lowering)))
     return refuse(op, lowering.reason());
   op->erase();
-}
-
-/// Both branches become regions of one hh.if; they read outer values as before.
-LogicalResult FunctionLowering::lowerIf(Operation *op, std::string &reason) {
-  ox::Node node(op);
-  Value condition = node.input(0);
-  auto type = cast<RankedTensorType>(condition.getType());
-  if (type.getNumElements() != 1) {
-    reason = "the condition must have one element";
-    return failure();
-  }
-  Region *branches[] = {node.subgraph("then_branch"),
-                        node.subgraph("else_branch")};
-  for (Region *branch : branches) {
-    Operation *yield = branch->front().getTerminator();
-    if (yield->getOperandTypes() != op->getResultTypes()) {
-      reason = "both branches must give values of the same known types";
-      return failure();
-    }
-  }
-  if (type.getRank() != 0) {
-    Lowering lowering(op, builder);
-    condition = lowering.reshape(condition, {});
-  }
-  auto choice =
-      hh::IfOp::create(builder, op->getLoc(), op->getResultTypes(), condition);
-  Region *bodies[] = {&choice.getThenBody(), &choice.getElseBody()};
-  for (auto [branch, body] : llvm::zip_equal(branches, bodies)) {
-    body->takeBody(*branch);
-    Operation *yield = body->front().getTerminator();
-    lowerBlock(body->front());
-    builder.setInsertionPoint(yield);
-    hh::YieldOp::create(builder, yield->getLoc(), yield->getOperands());
-    yield->erase();
-  }
-  op->replaceAllUsesWith(choice.getResults());
-  return success();
 }
 
 void FunctionLowering::lowerBlock(Block &block) {
@@ -193,6 +189,24 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
     addResamplingHandlers(table);
     addScatterHandlers(table);
     addShapeHandlers(table);
+    addDeformableConvolutionHandlers(table);
+    addDetectionHandlers(table);
+    addFeatureHandlers(table);
+    addFourierHandlers(table);
+    addLinearAttentionHandlers(table);
+    addLinearModelHandlers(table);
+    addMicrosoftAttentionHandlers(table);
+    addMicrosoftFusedHandlers(table);
+    addMicrosoftQuantizedHandlers(table);
+    addOptimizerHandlers(table);
+    addRandomHandlers(table);
+    addSearchHandlers(table);
+    addTreeHandlers(table);
+    addOpenShapeHandlers(openTable, table);
+    addSequenceHandlers(openTable);
+    addTextHandlers(openTable);
+    addOpenSearchHandlers(openTable);
+    addOpenSignalHandlers(openTable);
     return success();
   }
 
@@ -205,7 +219,7 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
       if (!isa<FunctionOpInterface>(op))
         continue;
       OwningOpRef<Operation *> copy(op.clone());
-      FunctionLowering lowering(table, &getContext());
+      FunctionLowering lowering(table, openTable, &getContext());
       for (Region &region : (*copy)->getRegions()) {
         for (Block &block : region)
           lowering.lowerBlock(block);
@@ -238,6 +252,7 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
   }
 
   HandlerTable table;
+  OpenHandlerTable openTable;
 };
 
 } // namespace

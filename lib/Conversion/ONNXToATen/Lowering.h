@@ -56,9 +56,14 @@ private:
   std::string refusal;
 };
 
+/// A constant vector of the strings of an attribute; empty where it is not set.
+Value textConstant(Lowering &l, llvm::StringRef name);
+
 /// ONNX's Cast: 8-bit floats saturate unless the node's attribute `saturate` is
 /// 0.
 Value convert(Lowering &l, Value x, Type to);
+/// Floats of 4 and 6 bits as float32; all others as they are.
+Value decode(Lowering &l, Value x);
 
 using Handler = llvm::LogicalResult (*)(Lowering &);
 /// Handlers by operator name; the default domain's names stand alone, others as
@@ -84,6 +89,19 @@ void addRecurrentHandlers(HandlerTable &table);
 void addReductionHandlers(HandlerTable &table);
 void addResamplingHandlers(HandlerTable &table);
 void addShapeHandlers(HandlerTable &table);
+void addDeformableConvolutionHandlers(HandlerTable &table);
+void addDetectionHandlers(HandlerTable &table);
+void addFeatureHandlers(HandlerTable &table);
+void addFourierHandlers(HandlerTable &table);
+void addLinearAttentionHandlers(HandlerTable &table);
+void addLinearModelHandlers(HandlerTable &table);
+void addMicrosoftAttentionHandlers(HandlerTable &table);
+void addMicrosoftFusedHandlers(HandlerTable &table);
+void addMicrosoftQuantizedHandlers(HandlerTable &table);
+void addOptimizerHandlers(HandlerTable &table);
+void addRandomHandlers(HandlerTable &table);
+void addSearchHandlers(HandlerTable &table);
+void addTreeHandlers(HandlerTable &table);
 
 } // namespace hethub
 

@@ -31,6 +31,8 @@ using OpenHandlerTable = llvm::StringMap<OpenHandler>;
 void addOpenShapeHandlers(OpenHandlerTable &table,
                           const HandlerTable &ordinary);
 void addSequenceHandlers(OpenHandlerTable &table);
+void addOpenSearchHandlers(OpenHandlerTable &table);
+void addOpenSignalHandlers(OpenHandlerTable &table);
 void addTextHandlers(OpenHandlerTable &table);
 
 /// Why the types of a node do not fit; empty where they do.

@@ -80,7 +80,7 @@ LogicalResult lowerSlice(Lowering &l) {
 
 LogicalResult lowerSplit(Lowering &l) {
   Value x = l.data(0);
-  int64_t axis = l.axis("axis", 0, Lowering::rank(x));
+  int64_t axis = l.node.integer("axis", 0);
   for (unsigned i = 0; i < l.node.outputCount(); ++i)
     if (l.node.output(i))
       l.replace(i, l.call("hethub.split_part", {x, l.in(1)},
@@ -95,8 +95,31 @@ LogicalResult lowerGather(Lowering &l) {
   Value x = l.data(0);
   bool elements = l.node.opType() == "GatherElements";
   return done(l, elements ? "hethub.gather_elements" : "hethub.gather_at", x,
-              {x, l.in(1)},
-              {l.arg("axis", l.axis("axis", 0, Lowering::rank(x)))});
+              {x, l.in(1)}, {l.arg("axis", l.node.integer("axis", 0))});
+}
+
+LogicalResult lowerConcat(Lowering &l) {
+  Values parts;
+  for (unsigned i = 0; i < l.node.inputCount(); ++i)
+    parts.push_back(l.data(i));
+  return done(l, "cat", parts.front(), {parts},
+              {l.arg("dim", l.node.integer("axis", 0))});
+}
+
+LogicalResult lowerTranspose(Lowering &l) {
+  Value x = l.in(0);
+  Dims order = l.node.integers("perm");
+  if (!l.node.attribute("perm"))
+    for (int64_t axis = Lowering::rank(x) - 1; axis >= 0; --axis)
+      order.push_back(axis);
+  if (order.empty() && Lowering::rank(x) != 0)
+    return l.refuse("rank of an input is not known when compiling");
+  return done(l, "permute", x, {x}, {l.arg("dims", order)});
+}
+
+LogicalResult lowerMatMul(Lowering &l) {
+  Value a = l.compute(0);
+  return done(l, "matmul", a, {a, l.compute(1)});
 }
 
 LogicalResult lowerTopK(Lowering &l) {
@@ -111,7 +134,7 @@ LogicalResult lowerTopK(Lowering &l) {
   x = shift(x);
   Values results =
       l.calls("hethub.top_k_of", {x, l.in(1)},
-              {l.arg("axis", l.axis("axis", -1, Lowering::rank(x))),
+              {l.arg("axis", l.node.integer("axis", -1)),
                l.arg("largest", bool(l.node.integer("largest", 1)))},
               {resultType(l, Lowering::element(x), 0),
                resultType(l, l.i64(), l.node.output(1) ? 1 : 0)});
@@ -227,50 +250,49 @@ LogicalResult lowerResize(Lowering &l) {
 
 /// Elementwise: of any rank.
 constexpr const char *ofAnyRank[] = {
-    "Abs",        "Acos",        "Acosh",      "Add",
-    "And",        "Asin",        "Asinh",      "Atan",
-    "Atanh",      "BitwiseAnd",  "BitwiseNot", "BitwiseOr",
-    "BitwiseXor", "Ceil",        "Celu",       "Cos",
-    "Cosh",       "Elu",         "Equal",      "Erf",
-    "Exp",        "Floor",       "Greater",    "GreaterOrEqual",
-    "Gelu",       "HardSigmoid", "HardSwish",  "Identity",
-    "IsNaN",      "LeakyRelu",   "Less",       "LessOrEqual",
-    "Log",        "Max",         "Mean",       "Min",
-    "Mish",       "Mul",         "Neg",        "Not",
-    "Or",         "Reciprocal",  "Relu",       "Round",
-    "Selu",       "Sigmoid",     "Sign",       "Sin",
-    "Sinh",       "Softplus",    "Softsign",   "Sqrt",
-    "Sub",        "Sum",         "Swish",      "Tan",
-    "Tanh",       "Where",       "Xor"};
+    "Abs",        "Acos",        "Acosh",
+    "Add",        "And",         "Asin",
+    "Asinh",      "Atan",        "Atanh",
+    "BitwiseAnd", "BitwiseNot",  "BitwiseOr",
+    "BitwiseXor", "Ceil",        "Cast",
+    "CastLike",   "Celu",        "Cos",
+    "Cosh",       "Div",         "Elu",
+    "Equal",      "Erf",         "Exp",
+    "Floor",      "Greater",     "GreaterOrEqual",
+    "Gelu",       "HardSigmoid", "HardSwish",
+    "Identity",   "IsNaN",       "LeakyRelu",
+    "Less",       "LessOrEqual", "Log",
+    "Max",        "Mean",        "Min",
+    "Mish",       "Mod",         "Mul",
+    "Neg",        "Not",         "Or",
+    "Pow",        "Reciprocal",  "Relu",
+    "Round",      "Selu",        "Sigmoid",
+    "Sign",       "Sin",         "Sinh",
+    "Softplus",   "Softsign",    "Sqrt",
+    "Sub",        "Sum",         "Swish",
+    "Tan",        "Tanh",        "Where",
+    "Xor"};
 
 /// These look at ranks and element types.
 constexpr const char *ofKnownRank[] = {"BatchNormalization",
                                        "Bernoulli",
                                        "BitShift",
-                                       "Cast",
-                                       "CastLike",
                                        "Clip",
-                                       "Compress",
-                                       "Concat",
                                        "Constant",
                                        "DequantizeLinear",
                                        "Det",
-                                       "Div",
                                        "DynamicQuantizeLinear",
                                        "Einsum",
+                                       "Gemm",
                                        "LogSoftmax",
-                                       "MatMul",
                                        "MatMulInteger",
                                        "MaxRoiPool",
                                        "MelWeightMatrix",
-                                       "Mod",
                                        "NonMaxSuppression",
                                        "NonZero",
-                                       "Pow",
                                        "QuantizeLinear",
                                        "RoiAlign",
                                        "Softmax",
-                                       "Transpose",
                                        "Unique",
                                        "com.microsoft.BiasGelu",
                                        "com.microsoft.FastGelu",
@@ -348,6 +370,13 @@ void addOpenShapeHandlers(OpenHandlerTable &table,
            {"ConstantOfShape", lowerConstantOfShape},
            {"Slice", lowerSlice},
            {"Pad", lowerPad},
+           {"Split", lowerSplit},
+           {"Gather", lowerGather},
+           {"GatherElements", lowerGather},
+           {"TopK", lowerTopK},
+           {"Concat", lowerConcat},
+           {"Transpose", lowerTranspose},
+           {"MatMul", lowerMatMul},
            {"Range", lowerRange},
            {"OneHot", lowerOneHot},
            {"Trilu", lowerTrilu},
@@ -357,10 +386,6 @@ void addOpenShapeHandlers(OpenHandlerTable &table,
     table[name] = {handler, Known::Nothing};
   for (auto [name, handler] :
        std::initializer_list<std::pair<const char *, Handler>>{
-           {"Split", lowerSplit},
-           {"Gather", lowerGather},
-           {"GatherElements", lowerGather},
-           {"TopK", lowerTopK},
            {"CenterCropPad", lowerCenterCropPad},
            {"Col2Im", lowerCol2Im},
            {"Resize", lowerResize}})

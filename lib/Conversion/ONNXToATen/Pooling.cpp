@@ -113,25 +113,12 @@ LogicalResult lowerMaxPool(Lowering &l) {
 
 /// Values back at the positions that MaxPool's indices name; zeros elsewhere.
 LogicalResult lowerMaxUnpool(Lowering &l) {
-  Value x = l.in(0), indices = l.in(1);
-  ArrayRef<int64_t> in = Lowering::dims(x), out = l.outType().getShape();
-  Window w = readWindow(l, in, in);
-  // Indices count in the tensor that pooling would have had as its smallest
-  // input; a larger output is padded.
-  Dims plain{in[0], in[1]}, after;
-  for (size_t i = 0; i < w.axes(); ++i) {
-    plain.push_back((in[i + 2] - 1) * w.strides[i] + w.kernel[i] - w.before[i] -
-                    w.after[i]);
-    after.push_back(out[i + 2] - plain[i + 2]);
-  }
-  int64_t count = product(in), size = product(plain);
-  Value zeros = l.fullReal({size}, 0, Lowering::element(x));
-  Value y = l.call("scatter.src",
-                   {zeros, l.reshape(indices, {count}), l.reshape(x, {count})},
-                   {l.arg("dim", 0)}, Lowering::typeOf(zeros));
-  y = l.reshape(y, plain);
-  return l.done(
-      l.pad(y, withOuterAxes(Dims(w.axes(), 0)), withOuterAxes(after), 0.0));
+  Value y = unpooled(l);
+  ArrayRef<int64_t> out = l.outType().getShape(), plain = Lowering::dims(y);
+  Dims none(out.size(), 0), after;
+  for (size_t i = 0; i < out.size(); ++i)
+    after.push_back(out[i] - plain[i]);
+  return l.done(l.pad(y, none, after, 0.0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,33 +147,10 @@ Value windowSums(Lowering &l, Value x, const Window &w, ArrayRef<int64_t> out) {
 }
 
 LogicalResult lowerAveragePool(Lowering &l) {
-  Value x = l.in(0);
-  size_t rank = Lowering::rank(x);
+  size_t rank = Lowering::rank(l.in(0));
   if (rank < 3 || rank > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  Dims in(Lowering::dims(x));
-  ArrayRef<int64_t> out = l.outType().getShape();
-  Window w = readWindow(l, in, out);
-  bool countPads = l.node.integer("count_include_pad", 0);
-  bool dilated = llvm::any_of(w.dilations, [](int64_t d) { return d != 1; });
-  if (!dilated && fitsTorchPool(w, in, out))
-    return l.done(l.call(
-        pool("avg_pool", w.axes()), {x},
-        {l.arg("kernel_size", w.kernel), l.arg("stride", w.strides),
-         l.arg("padding", w.before), l.arg("count_include_pad", countPads)},
-        l.outType()));
-  // Sum of the elements over the number of those that count; what ceil_mode
-  // hangs over never counts.
-  Dims before = withOuterAxes(w.before), after = withOuterAxes(w.after);
-  Dims over = withOuterAxes(overhang(w, in, out)), none(rank, 0);
-  Value data = l.pad(x, before, sum(after, over), 0.0);
-  Dims onesShape(in);
-  onesShape[0] = onesShape[1] = 1;
-  Value ones = l.fullReal(onesShape, 1, Lowering::element(x));
-  ones = l.pad(ones, before, after, countPads ? 1.0 : 0.0);
-  ones = l.pad(ones, none, over, 0.0);
-  return l.done(l.binary("div.Tensor", windowSums(l, data, w, out),
-                         windowSums(l, ones, w, out)));
+  return l.done(averagePool(l, l.in(0)));
 }
 
 /// |x|^p summed over a window, to the power 1/p.
@@ -230,6 +194,52 @@ LogicalResult lowerGlobalPool(Lowering &l) {
 }
 
 } // namespace
+
+/// Indices count in the tensor that pooling would have had as its smallest
+/// input.
+Value unpooled(Lowering &l) {
+  Value x = l.in(0), indices = l.in(1);
+  ArrayRef<int64_t> in = Lowering::dims(x);
+  Window w = readWindow(l, in, in);
+  Dims plain{in[0], in[1]};
+  for (size_t i = 0; i < w.axes(); ++i)
+    plain.push_back((in[i + 2] - 1) * w.strides[i] + w.kernel[i] - w.before[i] -
+                    w.after[i]);
+  int64_t count = product(in), size = product(plain);
+  Value zeros = l.fullReal({size}, 0, Lowering::element(x));
+  Value y = l.call("scatter.src",
+                   {zeros, l.reshape(indices, {count}), l.reshape(x, {count})},
+                   {l.arg("dim", 0)}, Lowering::typeOf(zeros));
+  return l.reshape(y, plain);
+}
+
+Value averagePool(Lowering &l, Value x) {
+  size_t rank = Lowering::rank(x);
+  Dims in(Lowering::dims(x));
+  RankedTensorType type = l.outType().clone(Lowering::element(x));
+  ArrayRef<int64_t> out = type.getShape();
+  Window w = readWindow(l, in, out);
+  bool countPads = l.node.integer("count_include_pad", 0);
+  bool dilated = llvm::any_of(w.dilations, [](int64_t d) { return d != 1; });
+  if (!dilated && fitsTorchPool(w, in, out))
+    return l.call(pool("avg_pool", w.axes()), {x},
+                  {l.arg("kernel_size", w.kernel), l.arg("stride", w.strides),
+                   l.arg("padding", w.before),
+                   l.arg("count_include_pad", countPads)},
+                  type);
+  // Sum of the elements over the number of those that count; what ceil_mode
+  // hangs over never counts.
+  Dims before = withOuterAxes(w.before), after = withOuterAxes(w.after);
+  Dims over = withOuterAxes(overhang(w, in, out)), none(rank, 0);
+  Value data = l.pad(x, before, sum(after, over), 0.0);
+  Dims onesShape(in);
+  onesShape[0] = onesShape[1] = 1;
+  Value ones = l.fullReal(onesShape, 1, Lowering::element(x));
+  ones = l.pad(ones, before, after, countPads ? 1.0 : 0.0);
+  ones = l.pad(ones, none, over, 0.0);
+  return l.binary("div.Tensor", windowSums(l, data, w, out),
+                  windowSums(l, ones, w, out));
+}
 
 void addPoolingHandlers(HandlerTable &table) {
   table["MaxPool"] = lowerMaxPool;

@@ -2,20 +2,16 @@
 //
 // A tensor of small integers q with a scale and a zero point stands for (q -
 // zero point) * scale. Products of such tensors are computed as LibTorch
-// computes them best and exactly: in 32-bit integers, convolutions in doubles,
-// which hold any sum of 8-bit products.
+// computes them best and exactly: in floats that hold any sum of them.
 //===----------------------------------------------------------------------===//
 
+#include "Quantized.h"
 #include "Window.h"
 
 using namespace mlir;
 
 namespace hethub {
 
-namespace {
-
-/// A scale or zero point in a shape that broadcasts to `dims`: one number, one
-/// an index of the axis, or one a block of `block` elements of the axis.
 Value shaped(Lowering &l, Value value, ArrayRef<int64_t> dims, int64_t axis,
              int64_t block) {
   int64_t rank = Lowering::rank(value);
@@ -35,7 +31,6 @@ Value shaped(Lowering &l, Value value, ArrayRef<int64_t> dims, int64_t axis,
   return l.slice(l.reshape(blocks, flat), axis, 0, dims[axis]);
 }
 
-/// Rounded, moved by the zero point and cut to the range of the integer type.
 Value toInteger(Lowering &l, Value quotient, Value zero, Type type) {
   Value q = l.unary("round", l.cast(quotient, l.f32()));
   if (zero)
@@ -48,40 +43,30 @@ Value toInteger(Lowering &l, Value quotient, Value zero, Type type) {
   return l.cast(q, type);
 }
 
-LogicalResult lowerQuantize(Lowering &l) {
-  Value x = l.in(0);
+/// An integer tensor minus its zero point, of a wider type. A vector of zero
+/// points stands along `axis`.
+static Value centred(Lowering &l, Value x, Value zero, int64_t axis,
+                     Type type) {
+  Value y = l.cast(x, type);
+  if (!zero)
+    return y;
   ArrayRef<int64_t> dims = Lowering::dims(x);
-  int64_t axis = l.axis("axis", 1, dims.size());
-  int64_t block = l.node.integer("block_size", 0);
-  if (!isFloat(Lowering::element(x)))
-    return l.refuse("only floats can be quantized");
-  Type type = l.outType().getElementType();
-  Value scale =
-      l.cast(shaped(l, l.in(1), dims, axis, block), Lowering::element(x));
-  Value quotient = l.binary("div.Tensor", x, scale);
-  if (isFloat(type)) // the zero point of floats is 0
-    return l.done(convert(l, quotient, type));
-  Value zero = l.has(2) ? shaped(l, l.in(2), dims, axis, block) : Value();
-  return l.done(toInteger(l, quotient, zero, type));
+  return l.binary("sub.Tensor", y,
+                  l.cast(shaped(l, zero, dims, axis, 0), type));
 }
 
-LogicalResult lowerDequantize(Lowering &l) {
-  Value x = l.in(0);
-  ArrayRef<int64_t> dims = Lowering::dims(x);
-  int64_t axis = l.axis("axis", 1, dims.size());
-  int64_t block = l.node.integer("block_size", 0);
-  Value y = l.cast(x, l.f32());
-  if (l.has(2))
-    y = l.binary("sub.Tensor", y,
-                 l.cast(shaped(l, l.in(2), dims, axis, block), l.f32()));
-  Value scale = l.cast(shaped(l, l.in(1), dims, axis, block), l.f32());
-  return l.done(
-      l.cast(l.binary("mul.Tensor", y, scale), l.outType().getElementType()));
+/// In floats, which hold every sum of 8-bit products exactly and whose products
+/// are the fast ones: a sum of 2^8 products fits 24 bits.
+Value integerProduct(Lowering &l, Value a, Value aZero, Value b, Value bZero) {
+  int64_t terms = Lowering::dims(a).back();
+  bool few = !ShapedType::isDynamic(terms) && terms <= 256;
+  Type wide = few ? Type(l.f32()) : Type(l.builder.getF64Type());
+  return l.matmul(
+      centred(l, a, aZero, std::max<int64_t>(0, Lowering::rank(a) - 2), wide),
+      centred(l, b, bZero, Lowering::rank(b) - 1, wide));
 }
 
-/// Scale and zero point from the extent of the data, widened to hold 0.
-LogicalResult lowerDynamicQuantize(Lowering &l) {
-  Value x = l.in(0);
+QuantizedData dynamicallyQuantized(Lowering &l, Value x, Type type) {
   Dims axes = iota(Lowering::rank(x));
   Value high =
       l.unary("clamp", l.reduce("amax", x, axes, false), {l.arg("min", 0.0)});
@@ -93,37 +78,86 @@ LogicalResult lowerDynamicQuantize(Lowering &l) {
   Value flat = l.withReal("eq.Scalar", scale, 0, l.boolean());
   scale = l.call("masked_fill.Scalar", {scale, flat},
                  {l.arg("value", l.real(1))}, Lowering::typeOf(scale));
-  Type u8 = l.outType().getElementType();
   Value zero = toInteger(l, l.binary("div.Tensor", l.unary("neg", low), scale),
-                         Value(), u8);
-  if (l.node.output(1))
-    l.replace(1, scale);
-  if (l.node.output(2))
-    l.replace(2, zero);
-  return l.done(toInteger(l, l.binary("div.Tensor", x, scale), zero, u8));
+                         Value(), type);
+  return {toInteger(l, l.binary("div.Tensor", x, scale), zero, type), scale,
+          zero};
 }
 
-/// An integer tensor minus its zero point, of a wider type. A vector of zero
-/// points stands along `axis`.
-Value centred(Lowering &l, Value x, Value zero, int64_t axis, Type type) {
-  Value y = l.cast(x, type);
-  if (!zero)
-    return y;
+Value dequantized(Lowering &l, Value x, Value scale, Value zero, int64_t axis) {
   ArrayRef<int64_t> dims = Lowering::dims(x);
-  return l.binary("sub.Tensor", y,
-                  l.cast(shaped(l, zero, dims, axis, 0), type));
+  Value y = l.cast(decode(l, x), l.f32());
+  if (zero)
+    y = l.binary("sub.Tensor", y,
+                 l.cast(shaped(l, zero, dims, axis, 0), l.f32()));
+  return l.binary("mul.Tensor", y,
+                  l.cast(shaped(l, scale, dims, axis, 0), l.f32()));
 }
 
-/// Zero points of A stand along its rows, those of B along its columns.
-Value integerProduct(Lowering &l, Value a, Value aZero, Value b, Value bZero) {
-  Type i32 = l.builder.getI32Type();
-  return l.matmul(
-      centred(l, a, aZero, std::max<int64_t>(0, Lowering::rank(a) - 2), i32),
-      centred(l, b, bZero, Lowering::rank(b) - 1, i32));
+Value quantized(Lowering &l, Value x, Value scale, Value zero, Type type) {
+  Value quotient =
+      l.binary("div.Tensor", x, l.cast(l.reshape(scale, {}), l.f32()));
+  return toInteger(l, quotient, zero ? l.reshape(zero, {}) : Value(), type);
+}
+
+namespace {
+
+/// The type in which values are divided by their scale.
+Type quotientType(Lowering &l, Value x, Value scale) {
+  if (int64_t given = l.node.integer("precision", 0))
+    if (Type type = elementTypeOf(given, l.builder.getContext()))
+      return type;
+  Type a = Lowering::element(x), b = Lowering::element(scale);
+  if (!isFloat(a) || a.getIntOrFloatBitWidth() < b.getIntOrFloatBitWidth())
+    a = b;
+  return a.getIntOrFloatBitWidth() < 16 ? Type(l.f32()) : a;
+}
+
+LogicalResult lowerQuantize(Lowering &l) {
+  Value x = l.in(0);
+  ArrayRef<int64_t> dims = Lowering::dims(x);
+  int64_t axis = l.axis("axis", 1, dims.size());
+  int64_t block = l.node.integer("block_size", 0);
+  Type type = l.outType().getElementType();
+  Type computed = quotientType(l, x, l.in(1));
+  Value scale = l.cast(shaped(l, l.in(1), dims, axis, block), computed);
+  Value quotient = l.binary("div.Tensor", l.cast(x, computed), scale);
+  Value zero = l.has(2) ? shaped(l, l.in(2), dims, axis, block) : Value();
+  if (isCoded(type) && zero)
+    quotient =
+        l.binary("add.Tensor", quotient, l.cast(decode(l, zero), computed));
+  if (isFloat(type)) // the zero point of 8-bit floats is 0
+    return l.done(convert(l, quotient, type));
+  return l.done(toInteger(l, quotient, zero, type));
+}
+
+LogicalResult lowerDequantize(Lowering &l) {
+  Value x = l.in(0);
+  ArrayRef<int64_t> dims = Lowering::dims(x);
+  int64_t axis = l.axis("axis", 1, dims.size());
+  int64_t block = l.node.integer("block_size", 0);
+  Value y = l.cast(decode(l, x), l.f32());
+  if (l.has(2) && !isFloat(Lowering::element(x)))
+    y = l.binary("sub.Tensor", y,
+                 l.cast(shaped(l, l.in(2), dims, axis, block), l.f32()));
+  Value scale = l.cast(shaped(l, l.in(1), dims, axis, block), l.f32());
+  return l.done(
+      l.cast(l.binary("mul.Tensor", y, scale), l.outType().getElementType()));
+}
+
+LogicalResult lowerDynamicQuantize(Lowering &l) {
+  QuantizedData made =
+      dynamicallyQuantized(l, l.in(0), l.outType().getElementType());
+  if (l.node.output(1))
+    l.replace(1, made.scale);
+  if (l.node.output(2))
+    l.replace(2, made.zero);
+  return l.done(made.values);
 }
 
 LogicalResult lowerMatMulInteger(Lowering &l) {
-  return l.done(integerProduct(l, l.in(0), l.in(2), l.in(1), l.in(3)));
+  return l.done(l.cast(integerProduct(l, l.in(0), l.in(2), l.in(1), l.in(3)),
+                       l.outType().getElementType()));
 }
 
 /// Inputs: a, scale, zero, b, scale, zero, then scale and zero of the output.
@@ -143,12 +177,28 @@ LogicalResult lowerQLinearMatMul(Lowering &l) {
                           l.outType().getElementType()));
 }
 
-/// Padding is the zero point, that is 0 after it is subtracted.
+/// Padding is the zero point, that is 0 after it is subtracted. LibTorch's fast
+/// convolutions are those of 32-bit floats: with up to 256 taps these hold
+/// every sum; with more, sums for the upper and the lower bits of the weights
+/// do.
 Value integerConvolution(Lowering &l, Value x, Value xZero, Value w,
                          Value wZero) {
-  Type f64 = l.builder.getF64Type();
-  return convolve(l, centred(l, x, xZero, 1, f64), centred(l, w, wZero, 0, f64),
-                  Value());
+  Type f32 = l.f32(), f64 = l.builder.getF64Type();
+  ArrayRef<int64_t> dims = Lowering::dims(w).drop_front(1);
+  int64_t taps = product(dims);
+  if (ShapedType::isDynamicShape(dims) || taps > 4096)
+    return convolve(l, centred(l, x, xZero, 1, f64),
+                    centred(l, w, wZero, 0, f64), Value());
+  x = centred(l, x, xZero, 1, f32);
+  w = centred(l, w, wZero, 0, f32);
+  if (taps <= 256)
+    return l.cast(convolve(l, x, w, Value()), f64);
+  Value upper = l.unary("floor", l.withReal("mul.Scalar", w, 1.0 / 16));
+  Value lower = l.binary("sub.Tensor", w, l.withReal("mul.Scalar", upper, 16));
+  Value sum =
+      l.withReal("mul.Scalar", l.cast(convolve(l, x, upper, Value()), f64), 16);
+  return l.binary("add.Tensor", sum,
+                  l.cast(convolve(l, x, lower, Value()), f64));
 }
 
 LogicalResult lowerConvInteger(Lowering &l) {
@@ -161,6 +211,8 @@ LogicalResult lowerConvInteger(Lowering &l) {
 /// Inputs: x, scale, zero, w, scale, zero, scale and zero of the output, bias
 /// in units of the product.
 LogicalResult lowerQLinearConv(Lowering &l) {
+  if (l.node.integer("channels_last", 0))
+    return l.refuse("channels behind the image are not supported");
   if (Lowering::rank(l.in(0)) < 3 || Lowering::rank(l.in(0)) > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
   Value y = integerConvolution(l, l.in(0), l.in(2), l.in(3), l.in(5));
@@ -188,6 +240,10 @@ void addQuantizationHandlers(HandlerTable &table) {
   table["QLinearMatMul"] = lowerQLinearMatMul;
   table["ConvInteger"] = lowerConvInteger;
   table["QLinearConv"] = lowerQLinearConv;
+  // As onnxruntime's optimiser writes them; both know more element types.
+  table["com.microsoft.QLinearConv"] = lowerQLinearConv;
+  table["com.microsoft.QuantizeLinear"] = lowerQuantize;
+  table["com.microsoft.DequantizeLinear"] = lowerDequantize;
 }
 
 } // namespace hethub

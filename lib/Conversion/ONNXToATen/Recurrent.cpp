@@ -194,6 +194,24 @@ LogicalResult lowerLSTM(Lowering &l) {
   return success();
 }
 
+/// com.microsoft: weights of 8 bits, [D, I, G*H] and [D, H, G*H]. Inputs 8 to
+/// 11: scales and zero points of both.
+LogicalResult lowerDynamicQuantizeLSTM(Lowering &l) {
+  constexpr StringRef defaults[] = {"Sigmoid", "Tanh", "Tanh"};
+  Network n = readNetwork(l);
+  n.hidden = Lowering::dims(l.in(2))[1];
+  SmallVector<NamedArg> args = runtimeArgs(l, n, activations(l, n, defaults));
+  args.push_back(
+      l.arg("input_forget", bool(l.node.integer("input_forget", 0))));
+  Values results =
+      l.calls("hethub.dynamic_quantize_lstm",
+              {n.x, l.in(1), l.in(2), l.in(3), l.in(4), n.h, l.in(6), l.in(7),
+               l.in(8), l.in(9), l.in(10), l.in(11)},
+              args, {sequenceType(n, true), stateType(n), stateType(n)});
+  replaceAll(l, n, results, true, false);
+  return success();
+}
+
 LogicalResult lowerGRU(Lowering &l) {
   constexpr StringRef defaults[] = {"Sigmoid", "Tanh"};
   Network n = readNetwork(l);
@@ -249,6 +267,7 @@ void addRecurrentHandlers(HandlerTable &table) {
   table["LSTM"] = lowerLSTM;
   table["GRU"] = lowerGRU;
   table["RNN"] = lowerRNN;
+  table["com.microsoft.DynamicQuantizeLSTM"] = lowerDynamicQuantizeLSTM;
 }
 
 } // namespace hethub

@@ -6,13 +6,6 @@ using namespace mlir;
 
 namespace hethub {
 
-namespace {
-
-Type typeOfOutput(Lowering &l, unsigned output) {
-  return l.node.output(output).getType();
-}
-
-/// A constant of strings from an attribute; empty where it is not set.
 Value textConstant(Lowering &l, StringRef name) {
   SmallVector<StringRef> values;
   if (auto list = dyn_cast_or_null<ArrayAttr>(l.node.attribute(name)))
@@ -22,6 +15,12 @@ Value textConstant(Lowering &l, StringRef name) {
   return l.constant(DenseStringElementsAttr::get(
       Lowering::tensor({static_cast<int64_t>(values.size())}, element),
       values));
+}
+
+namespace {
+
+Type typeOfOutput(Lowering &l, unsigned output) {
+  return l.node.output(output).getType();
 }
 
 LogicalResult lowerConcat(Lowering &l) {

@@ -29,6 +29,13 @@ Window readWindow(Lowering &l, llvm::ArrayRef<int64_t> input,
 /// channels.
 Dims withOuterAxes(llvm::ArrayRef<int64_t> values);
 
+/// MaxUnpool without what a larger output is padded with.
+Value unpooled(Lowering &l);
+
+/// The average pool that the node's attributes describe, of 1 to 3 spatial axes
+/// and of the element type of `x`.
+Value averagePool(Lowering &l, Value x);
+
 /// The convolution that the node's attributes describe, padded with zeros, of
 /// the element type of `x`.
 Value convolve(Lowering &l, Value x, Value weight, Value bias);

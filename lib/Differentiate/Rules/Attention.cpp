@@ -139,11 +139,54 @@ LogicalResult attention(Derivation &d) {
                                       : composed(d, a);
 }
 
+/// The recurrence token by token, as runtime/lib/ops/LinearAttention.cpp has
+/// it.
+LogicalResult linearAttention(Derivation &d) {
+  CallBuilder &f = d.forward();
+  Value q = d.in("q"), k = d.in("k"), v = d.in("v"), decay = d.in("decay"),
+        beta = d.in("beta"), state = d.in("state");
+  Type element = d.element(q);
+  Type wide = element.isF64() ? element : Type(d.f32());
+  Dims keys(d.dims(k)), queries(d.dims(q));
+  int64_t steps = queries[2], size = keys[3], width = d.dims(v)[3];
+  if (steps == 0)
+    return d.refuse("attention over no tokens has no gradient");
+  Value memory = state ? f.cast(state, wide)
+                       : f.fullReal({keys[0], keys[1], size, width}, 0, wide);
+  auto at = [&](Value x, int64_t t, int64_t axis) {
+    return f.unsqueeze(f.select(f.cast(x, wide), 2, t), axis);
+  };
+  Values outputs;
+  for (int64_t t = 0; t < steps; ++t) {
+    Value key = at(k, t, 3), value = at(v, t, 2);
+    if (decay)
+      memory = f.binary("mul.Tensor", memory, f.unary("exp", at(decay, t, 3)));
+    if (beta) {
+      Value known = f.matmul(f.transpose(key, 2, 3), memory);
+      value = f.binary("mul.Tensor", f.binary("sub.Tensor", value, known),
+                       at(beta, t, 3));
+    }
+    memory = f.binary("add.Tensor", memory, f.binary("mul.Tensor", key, value));
+    Value read = memory;
+    if (queries[1] != keys[1])
+      read = f.reshape(
+          f.expand(f.unsqueeze(memory, 2),
+                   {keys[0], keys[1], queries[1] / keys[1], size, width}),
+          {queries[0], queries[1], size, width});
+    Value y =
+        f.withReal("mul.Scalar", f.matmul(at(q, t, 2), read), d.real("scale"));
+    outputs.push_back(y); // [B, H, 1, V]
+  }
+  return d.decompose({f.cast(f.cat(outputs, 2), element),
+                      f.cast(memory, d.element(d.out(1)))});
+}
+
 } // namespace
 
 void addAttentionRules(RuleTable &table) {
   table["aten::_scaled_dot_product_flash_attention_for_cpu"] = nativeAttention;
   table["aten::scaled_dot_product_attention"] = attention;
+  table["hethub::linear_attention"] = linearAttention;
 }
 
 } // namespace hethub::differentiate

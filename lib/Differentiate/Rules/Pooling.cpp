@@ -202,6 +202,28 @@ LogicalResult affineGrid(Derivation &d) {
   return success();
 }
 
+/// Regions have no gradient: where samples lie is given.
+LogicalResult roiAlign(Derivation &d) {
+  Value x = d.in("x");
+  d.give("x", [&] {
+    return d.call(
+        "hethub.roi_align_backward",
+        {d.grad(), x, d.in("rois"), d.in("batch_indices")},
+        d.arguments({"mode", "sampling_ratio", "spatial_scale", "half_pixel"}),
+        d.typeOf(x));
+  });
+  return success();
+}
+
+LogicalResult maxRoiPool(Derivation &d) {
+  Value x = d.in("x");
+  d.give("x", [&] {
+    return d.call("hethub.max_roi_pool_backward", {d.grad(), x, d.in("rois")},
+                  d.arguments({"spatial_scale"}), d.typeOf(x));
+  });
+  return success();
+}
+
 } // namespace
 
 void addPoolingRules(RuleTable &table) {
@@ -225,7 +247,9 @@ void addPoolingRules(RuleTable &table) {
   table["aten::upsample_nearest2d.vec"] = upsampleNearest2d;
   table["aten::upsample_nearest3d.vec"] = upsampleNearest3d;
   table["aten::upsample_trilinear3d.vec"] = upsampleTrilinear3d;
+  table["hethub::max_roi_pool"] = maxRoiPool;
   table["hethub::resize"] = resize;
+  table["hethub::roi_align"] = roiAlign;
 }
 
 } // namespace hethub::differentiate

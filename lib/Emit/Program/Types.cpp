@@ -2,42 +2,58 @@
 
 #include "hethub/Emit/Program/Types.h"
 #include "hethub.pb.h"
+#include "hethub/Dialect/HH/IR/HHDialect.h"
+#include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace hethub::emit {
 
 namespace {
+/// How values of a type are held at run time, and what files call the type.
 struct TypeNames {
   int number = DTYPE_UNSPECIFIED;
-  StringRef safetensors;
+  StringRef safetensors; ///< "I4" and the like are names of ours
 };
 } // namespace
 
+static TypeNames namesOfFloat(FloatType type) {
+  return TypeSwitch<FloatType, TypeNames>(type)
+      .Case([](Float32Type) { return TypeNames{FLOAT32, "F32"}; })
+      .Case([](Float64Type) { return TypeNames{FLOAT64, "F64"}; })
+      .Case([](Float16Type) { return TypeNames{FLOAT16, "F16"}; })
+      .Case([](BFloat16Type) { return TypeNames{BFLOAT16, "BF16"}; })
+      .Case([](Float8E4M3FNType) { return TypeNames{FLOAT8E4M3FN, "F8_E4M3"}; })
+      .Case([](Float8E5M2Type) { return TypeNames{FLOAT8E5M2, "F8_E5M2"}; })
+      .Case([](Float8E4M3FNUZType) {
+        return TypeNames{FLOAT8E4M3FNUZ, "F8_E4M3FNUZ"};
+      })
+      .Case([](Float8E5M2FNUZType) {
+        return TypeNames{FLOAT8E5M2FNUZ, "F8_E5M2FNUZ"};
+      })
+      .Case([](Float8E8M0FNUType) { return TypeNames{FLOAT8E8M0, "F8_E8M0"}; })
+      // Codes, one a byte.
+      .Case([](Float4E2M1FNType) { return TypeNames{UINT8, "F4"}; })
+      .Case([](Float6E2M3FNType) { return TypeNames{UINT8, "F6_E2M3"}; })
+      .Case([](Float6E3M2FNType) { return TypeNames{UINT8, "F6_E3M2"}; })
+      .Default(TypeNames{});
+}
+
 static TypeNames namesOf(Type type) {
-  if (type.isF32())
-    return {FLOAT32, "F32"};
-  if (type.isF64())
-    return {FLOAT64, "F64"};
-  if (type.isF16())
-    return {FLOAT16, "F16"};
-  if (type.isBF16())
-    return {BFLOAT16, "BF16"};
-  if (isa<Float8E4M3FNType>(type))
-    return {FLOAT8E4M3FN, "F8_E4M3"};
-  if (isa<Float8E5M2Type>(type))
-    return {FLOAT8E5M2, "F8_E5M2"};
-  if (isa<Float8E4M3FNUZType>(type))
-    return {FLOAT8E4M3FNUZ, ""};
-  if (isa<Float8E5M2FNUZType>(type))
-    return {FLOAT8E5M2FNUZ, ""};
+  if (auto real = dyn_cast<FloatType>(type))
+    return namesOfFloat(real);
   if (auto complex = dyn_cast<ComplexType>(type)) {
     if (complex.getElementType().isF32())
       return {COMPLEX64, "C64"};
     if (complex.getElementType().isF64())
-      return {COMPLEX128, ""};
+      return {COMPLEX128, "C128"};
     return {};
   }
+  if (isa<ox::StringType>(type))
+    return {STRING, ""}; // held as numbers of a table (DynamicOps.h)
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
     return {};
@@ -45,6 +61,10 @@ static TypeNames namesOf(Type type) {
   switch (integer.getWidth()) {
   case 1:
     return {BOOL, "BOOL"};
+  case 2:
+    return isUnsigned ? TypeNames{UINT8, "U2"} : TypeNames{INT8, "I2"};
+  case 4:
+    return isUnsigned ? TypeNames{UINT8, "U4"} : TypeNames{INT8, "I4"};
   case 8:
     return isUnsigned ? TypeNames{UINT8, "U8"} : TypeNames{INT8, "I8"};
   case 16:
@@ -78,8 +98,25 @@ bool setTensorType(RankedTensorType type, TensorType &out) {
   return true;
 }
 
+int64_t fileBytes(RankedTensorType type) {
+  Type element = type.getElementType();
+  if (element.isInteger(1) || !element.isIntOrFloat() ||
+      element.getIntOrFloatBitWidth() >= 8)
+    return hh::byteSize(type);
+  return llvm::divideCeil(
+      type.getNumElements() * element.getIntOrFloatBitWidth(), 8);
+}
+
 std::string constantBytes(DenseElementsAttr value) {
   std::string bytes;
+  if (auto integer = dyn_cast<IntegerType>(value.getElementType());
+      integer && integer.getWidth() > 1 && integer.getWidth() < 8) {
+    for (const APInt &element : value.getValues<APInt>())
+      bytes.push_back(static_cast<char>(integer.isUnsigned()
+                                            ? element.getZExtValue()
+                                            : element.getSExtValue()));
+    return bytes;
+  }
   if (value.getElementType().isInteger(1)) {
     for (bool element : value.getValues<bool>())
       bytes.push_back(element ? 1 : 0);

@@ -98,7 +98,7 @@ static FailureOr<Entry> entryOf(hh::ParameterOp parameter, bool pack) {
     return parameter.emitError("element type of a parameter must be one that "
                                "safetensors has, got: ")
            << type.getElementType();
-  entry.length = hh::byteSize(type);
+  entry.length = fileBytes(type);
   entry.packed = pack || parameter.getTensor();
   if (!entry.packed) {
     SmallString<128> path(parameter.getFile());

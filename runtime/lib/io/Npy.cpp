@@ -14,14 +14,18 @@ struct Descriptor {
   const char *text;
   at::ScalarType dtype;
 };
-// Without the byte order mark. V2 is how the ml_dtypes package stores bfloat16.
+// Without the byte order mark. V2 is how the ml_dtypes package stores bfloat16,
+// V1 its 8-bit floats but for one, which it calls f1.
 constexpr Descriptor descriptors[] = {
-    {"f8", at::kDouble},         {"f4", at::kFloat},  {"f2", at::kHalf},
-    {"i8", at::kLong},           {"i4", at::kInt},    {"i2", at::kShort},
-    {"i1", at::kChar},           {"u1", at::kByte},   {"u2", at::kUInt16},
-    {"u4", at::kUInt32},         {"u8", at::kUInt64}, {"b1", at::kBool},
-    {"V2", at::kBFloat16},       {"V1", at::kByte},   {"c8", at::kComplexFloat},
-    {"c16", at::kComplexDouble},
+    {"f8", at::kDouble},       {"f4", at::kFloat},
+    {"f2", at::kHalf},         {"i8", at::kLong},
+    {"i4", at::kInt},          {"i2", at::kShort},
+    {"i1", at::kChar},         {"u1", at::kByte},
+    {"u2", at::kUInt16},       {"u4", at::kUInt32},
+    {"u8", at::kUInt64},       {"b1", at::kBool},
+    {"V2", at::kBFloat16},     {"V1", at::kByte},
+    {"c8", at::kComplexFloat}, {"c16", at::kComplexDouble},
+    {"f1", at::kFloat8_e5m2},
 };
 
 /// A reader of the dict literal: skips blanks, and knows the few forms that

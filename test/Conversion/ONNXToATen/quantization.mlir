@@ -29,9 +29,10 @@ func.func @product(%a: tensor<2x3xui8>, %b: tensor<3x4xi8>, %z: tensor<ui8>) -> 
 }
 // CHECK-LABEL: @product(
 // CHECK-SAME: %[[A:.*]]: {{.*}}, %[[B:.*]]: {{.*}}, %[[C:.*]]: {{.*}}
-// CHECK: %[[V0:.*]] = aten.to.dtype(%[[B]]) {dtype = i32}
-// CHECK: %[[V1:.*]] = aten.to.dtype(%[[A]]) {dtype = i32}
-// CHECK: %[[V2:.*]] = aten.to.dtype(%[[C]]) {dtype = i32}
+// CHECK: %[[V0:.*]] = aten.to.dtype(%[[B]]) {dtype = f32}
+// CHECK: %[[V1:.*]] = aten.to.dtype(%[[A]]) {dtype = f32}
+// CHECK: %[[V2:.*]] = aten.to.dtype(%[[C]]) {dtype = f32}
 // CHECK: %[[V3:.*]] = aten.sub.Tensor(%[[V1]], %[[V2]])
 // CHECK: %[[V4:.*]] = aten.matmul(%[[V3]], %[[V0]])
-// CHECK: return %[[V4]]
+// CHECK: %[[V5:.*]] = aten.to.dtype(%[[V4]]) {dtype = i32}
+// CHECK: return %[[V5]]

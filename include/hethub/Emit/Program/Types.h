@@ -19,15 +19,19 @@ namespace hethub::emit {
 /// types that no program can hold.
 std::optional<int> dtypeNumber(mlir::Type elementType);
 
-/// Name that safetensors has for an element type ("F32"); empty for types it
-/// has no name for.
+/// Name that weight files have for an element type ("F32"); empty for types that
+/// no file has.
 llvm::StringRef safetensorsName(mlir::Type elementType);
+
+/// Bytes of a tensor in a file, where elements of less than a byte are packed.
+int64_t fileBytes(mlir::RankedTensorType type);
 
 /// Fills dtype and dims (-1 for dynamic ones). False where the element type has
 /// no number.
 bool setTensorType(mlir::RankedTensorType type, TensorType &out);
 
-/// Little-endian, row-major bytes of a dense constant, one byte per bool.
+/// Little-endian, row-major bytes of a dense constant as they are held: a bool
+/// or smaller number in a byte.
 std::string constantBytes(mlir::DenseElementsAttr value);
 
 } // namespace hethub::emit

@@ -194,15 +194,26 @@ Value CallBuilder::fullReal(ArrayRef<int64_t> dims, double value,
 
 Value CallBuilder::unary(StringRef name, Value x, ArrayRef<NamedArg> args,
                          Type element) {
+  auto type = llvm::cast<TensorType>(x.getType());
   return call(name, {x}, args,
-              tensor(dims(x), element ? element : this->element(x)));
+              type.clone(element ? element : type.getElementType()));
+}
+
+/// The type of broadcast tensors; of unknown rank where one of theirs is.
+static Type broadcastType(ArrayRef<Value> values, Type element) {
+  Dims result;
+  for (Value value : values) {
+    if (CallBuilder::rank(value) < 0)
+      return UnrankedTensorType::get(element);
+    result = broadcastDims(result, CallBuilder::dims(value));
+  }
+  return CallBuilder::tensor(result, element);
 }
 
 Value CallBuilder::binary(StringRef name, Value a, Value b,
                           ArrayRef<NamedArg> args, Type element) {
   return call(name, {a, b}, args,
-              tensor(broadcastDims(dims(a), dims(b)),
-                     element ? element : this->element(a)));
+              broadcastType({a, b}, element ? element : this->element(a)));
 }
 
 Value CallBuilder::withScalar(StringRef name, Value x, Attribute scalar,
@@ -224,8 +235,8 @@ Value CallBuilder::withInt(StringRef name, Value x, int64_t scalar,
 }
 
 Value CallBuilder::where(Value condition, Value a, Value b) {
-  Dims result = broadcastDims(dims(condition), broadcastDims(dims(a), dims(b)));
-  return call("where.self", {condition, a, b}, {}, tensor(result, element(a)));
+  return call("where.self", {condition, a, b}, {},
+              broadcastType({condition, a, b}, element(a)));
 }
 
 Value CallBuilder::cast(Value x, Type element) {
@@ -308,12 +319,18 @@ Value CallBuilder::flip(Value x, ArrayRef<int64_t> axes) {
   return axes.empty() ? x : unary("flip", x, {arg("dims", axes)});
 }
 
+static int64_t addSizes(int64_t a, int64_t b) {
+  return ShapedType::isDynamic(a) || ShapedType::isDynamic(b)
+             ? ShapedType::kDynamic
+             : a + b;
+}
+
 Value CallBuilder::cat(const Values &values, int64_t axis) {
   if (values.size() == 1)
     return values.front();
   Dims result(dims(values.front()));
   for (Value value : llvm::drop_begin(values))
-    result[axis] += dims(value)[axis];
+    result[axis] = addSizes(result[axis], dims(value)[axis]);
   return call("cat", {values}, {arg("dim", axis)},
               tensor(result, element(values.front())));
 }
@@ -331,7 +348,7 @@ Value CallBuilder::pad(Value x, ArrayRef<int64_t> before,
   // LibTorch lists pairs from the last axis on.
   for (int64_t axis = rank(x) - 1; axis >= 0; --axis) {
     pads.append({before[axis], after[axis]});
-    result[axis] += before[axis] + after[axis];
+    result[axis] = addSizes(result[axis], before[axis] + after[axis]);
   }
   while (!pads.empty() && pads.back() == 0 && pads[pads.size() - 2] == 0)
     pads.pop_back_n(2);
@@ -397,7 +414,9 @@ Dims broadcastDims(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   Dims result(a);
   size_t offset = a.size() - b.size();
   for (size_t i = 0; i < b.size(); ++i)
-    if (result[offset + i] == 1)
+    // A size that only a run knows may be 1.
+    if (result[offset + i] == 1 ||
+        (ShapedType::isDynamic(result[offset + i]) && b[i] != 1))
       result[offset + i] = b[i];
   return result;
 }
@@ -422,6 +441,10 @@ bool isUnsigned(Type element, unsigned bits) {
 
 bool isWideUnsigned(Type element) {
   return element.isUnsignedInteger() && element.getIntOrFloatBitWidth() > 8;
+}
+
+bool isCoded(Type element) {
+  return isa<Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType>(element);
 }
 
 bool isFloat(Type element) { return isa<FloatType>(element); }
@@ -471,6 +494,22 @@ Type elementTypeOf(int64_t dataType, MLIRContext *context) {
     return Float8E5M2Type::get(context);
   case 20:
     return Float8E5M2FNUZType::get(context);
+  case 21:
+    return integer(4, false);
+  case 22:
+    return integer(4, true);
+  case 23:
+    return Float4E2M1FNType::get(context);
+  case 24:
+    return Float8E8M0FNUType::get(context);
+  case 25:
+    return integer(2, false);
+  case 26:
+    return integer(2, true);
+  case 27:
+    return Float6E2M3FNType::get(context);
+  case 28:
+    return Float6E3M2FNType::get(context);
   default:
     return nullptr;
   }

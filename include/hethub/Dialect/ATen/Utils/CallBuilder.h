@@ -157,9 +157,18 @@ public:
   static RankedTensorType typeOf(Value x) {
     return llvm::cast<RankedTensorType>(x.getType());
   }
-  static llvm::ArrayRef<int64_t> dims(Value x) { return typeOf(x).getShape(); }
-  static int64_t rank(Value x) { return typeOf(x).getRank(); }
-  static Type element(Value x) { return typeOf(x).getElementType(); }
+  /// No dims and rank -1: a tensor of unknown rank, or no tensor.
+  static llvm::ArrayRef<int64_t> dims(Value x) {
+    auto type = llvm::dyn_cast<RankedTensorType>(x.getType());
+    return type ? type.getShape() : llvm::ArrayRef<int64_t>();
+  }
+  static int64_t rank(Value x) {
+    auto type = llvm::dyn_cast<RankedTensorType>(x.getType());
+    return type ? type.getRank() : -1;
+  }
+  static Type element(Value x) {
+    return llvm::cast<mlir::TensorType>(x.getType()).getElementType();
+  }
   static RankedTensorType tensor(llvm::ArrayRef<int64_t> dims, Type element) {
     return RankedTensorType::get(dims, element);
   }
@@ -187,6 +196,9 @@ Dims iota(int64_t n);
 bool isWideUnsigned(Type element);
 bool isFloat(Type element);
 bool isUnsigned(Type element, unsigned bits);
+/// Floats of 4 and 6 bits, which LibTorch lacks: values hold their codes, one a
+/// byte (hethub.encode_float). So do integers of less than a byte, as numbers.
+bool isCoded(Type element);
 /// An element type by its number in onnx.TensorProto.DataType; null for those
 /// that MLIR or LibTorch lacks.
 Type elementTypeOf(int64_t dataType, mlir::MLIRContext *context);
