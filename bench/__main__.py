@@ -1,6 +1,6 @@
 """usage: python -m bench [speed] [build_time] [large_model]
 python -m bench planner [--data FOLDER] [part ...]
-python -m bench predictor [--models NAME ...] [--rounds N] [part ...]
+python -m bench predictor [--models NAME ...] [--rounds N] [--data FOLDER] [part ...]
 python -m bench hetero [--rounds N] [part ...]"""
 
 from __future__ import annotations

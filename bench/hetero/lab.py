@@ -126,7 +126,7 @@ class Lab:
         step = TrainingStep(loss="cross-entropy", loss_output=OUTPUT) if training else None
         return stage_seconds(hethub.plan(self.model, cluster=cluster, plan_file=file, training=step))
 
-    def rate(self, program: Program, steps: int, drain: bool = False) -> float:
+    def rate(self, program: Program, steps: int, drain: bool = False, optimizer: str = "sgd") -> float:
         """Samples/s of steady steps of one run. `drain`: training steps begin on all ranks together."""
         arrays = samples(self.size, program.microbatches * self.size.batch)
         files = self.scratch / f"{program.output.path.name}.run"
@@ -135,7 +135,7 @@ class Lab:
         if program.training:
             np.savez(files / "data.npz", **arrays)
             options += [f"--data={files / 'data.npz'}", f"--steps={WARM_UP + steps}", "--in-order"]
-            options += ["--optimizer=sgd", "--learning-rate=0.01"]
+            options += [f"--optimizer={optimizer}", "--learning-rate=0.01"]
             # The norm of all gradients is known when the last rank has its own.
             options += ["--clip-norm=1e9"] if drain else []
         else:

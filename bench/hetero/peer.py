@@ -1,5 +1,6 @@
 """One rank of the peer: torch.distributed.pipelining over Gloo, on a device that is emulated as the runtime does it:
-each forward and each backward of a microbatch runs and then lasts until its time is over."""
+each forward and each backward of a microbatch runs and then lasts until its time is over, and the optimizer lasts so
+many times longer."""
 
 from __future__ import annotations
 
@@ -36,10 +37,25 @@ def lasting(function: Callable, seconds: float, overruns: list[int]) -> Callable
     return padded
 
 
+def slower(function: Callable, slowdown: float) -> Callable:
+    """It on a device so many times slower, whatever it takes here; 0: as it is."""
+    if not slowdown:
+        return function
+
+    def padded(*arguments, **keywords):
+        begin = time.perf_counter()
+        result = function(*arguments, **keywords)
+        time.sleep((slowdown - 1) * (time.perf_counter() - begin))
+        return result
+
+    return padded
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--share", help="blocks of this rank: BEGIN,END")
     parser.add_argument("--seconds", help="of a forward, of a backward: F,B")
+    parser.add_argument("--slowdown", type=float, default=0, help="of the optimizer: 0: not emulated")
     parser.add_argument("--size", help="JSON of decoder.Size")
     parser.add_argument("--microbatches", type=int)
     parser.add_argument("--steps", type=int)
@@ -61,6 +77,7 @@ def main() -> None:
     arrays = samples(size, options.microbatches * size.batch)
     tokens, labels = torch.from_numpy(arrays[INPUT]), torch.from_numpy(arrays[LABELS])
     optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    update = slower(optimizer.step, options.slowdown)
     schedule = (
         Schedule1F1B(stage, options.microbatches, loss_fn=loss_of)
         if options.train
@@ -72,7 +89,7 @@ def main() -> None:
     for _ in range(WARM_UP + options.steps):
         if options.train:
             schedule.step(*inputs, **given, return_outputs=False)
-            optimizer.step()
+            update()
             optimizer.zero_grad()
         else:
             with torch.no_grad():

@@ -75,6 +75,7 @@ def rate(lab: Lab, cut: Cut, training: bool, microbatches: int, steps: int) -> f
         command = [*lab.wraps.get(rank.device_type, []), "env", f"PYTHONPATH={TOP}", "OMP_NUM_THREADS=1"]
         command += [sys.executable, "-m", "bench.hetero.peer"]
         command += [f"--share={begin},{end}", f"--seconds={seconds.forward},{seconds.backward}"]
+        command += [f"--slowdown={emulated}"]
         command += [f"--size={json.dumps(dataclasses.asdict(lab.size))}", f"--microbatches={microbatches}"]
         command += [f"--steps={steps}", f"--result={result}", *(["--train"] if training else [])]
         commands.append(command)

@@ -38,7 +38,8 @@ class Case:
 
     def run(self) -> None:
         samples = self.program.microbatches * self.lab.size.batch
-        self.steps.append(samples / self.lab.rate(self.program, STEPS, drain=True))
+        # The optimizer that plans expect.
+        self.steps.append(samples / self.lab.rate(self.program, STEPS, drain=True, optimizer="adam"))
 
 
 def cases(labs: list[Lab]) -> Iterator[Case]:

@@ -69,6 +69,45 @@ def splits(single: Measured, multi: Measured) -> Iterator[Split]:
     yield Split("one fit of both, tested on many", [(f, t & many) for f, t in crossed(together)], None, None)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    split: Split
+    errors: np.ndarray  # of the runs that were tested, in percent
+
+    @property
+    def mean(self) -> float:
+        return float(self.errors.mean())
+
+    @property
+    def reached(self) -> bool:
+        return self.split.aim is None or self.mean < self.split.aim
+
+    def __str__(self) -> str:
+        aim = "" if self.split.aim is None else f"< {self.split.aim:g}"
+        reference = "" if self.split.reference is None else f"{self.split.reference:.2f}"
+        figures = f"{self.split.name:38} {len(self.errors):6} {self.mean:7.2f} {self.errors.max():6.1f}"
+        return f"{figures} {aim:>5} {reference:>10}{'' if self.reached else '  MISSED'}"
+
+
+HEADING = f"{'fit -> test, within the fit half':38} {'tested':>6} {'MAPE %':>7} {'worst':>6}   aim  reference"
+
+
+def read_tables(data: Path) -> list[Measured]:
+    """Runs on one node, runs on many."""
+    return [read_measured(data / name) for name in ("fit_single.csv", "fit_multi.csv")]
+
+
+def outcomes(tables: list[Measured], evaluate: Evaluator) -> Iterator[Outcome]:
+    measured = np.concatenate([table.seconds for table in tables])
+    for split in splits(*tables):
+        tested = [errors(predict(evaluate, fit(evaluate, tables, f)), measured)[t] for f, t in split.parts]
+        yield Outcome(split, np.concatenate(tested))
+
+
+def evaluator(data: Path, tables: list[Measured], folder: Path) -> Evaluator:
+    return Evaluator(read_machine(data), [table.path for table in tables], folder)
+
+
 def show_residuals(name: str, table: Measured, ratio: np.ndarray) -> None:
     """Mean signed error of runs with the same figure: what is missing from the model shows as a trend."""
     for factor in ("gpus", "micro_batch", "hidden", "layers", "tp", "dp", "pp"):
@@ -79,26 +118,16 @@ def show_residuals(name: str, table: Measured, ratio: np.ndarray) -> None:
 
 def validate(data: Path, residuals: bool = False) -> bool:
     """Prints the table; whether all aims are met."""
-    single, multi = tables = [read_measured(data / name) for name in ("fit_single.csv", "fit_multi.csv")]
-    measured = np.concatenate([table.seconds for table in tables])
+    single, multi = tables = read_tables(data)
     met = True
-    print(f"{'fit -> test, within the fit half':38} {'tested':>6} {'MAPE %':>7} {'worst':>6}   aim  reference")
+    print(HEADING)
     with workspace() as folder:
-        evaluate = Evaluator(read_machine(data), [table.path for table in tables], Path(folder))
-        for split in splits(single, multi):
-            share = np.concatenate(
-                [errors(predict(evaluate, fit(evaluate, tables, f)), measured)[t] for f, t in split.parts]
-            )
-            reached = split.aim is None or bool(share.mean() < split.aim)
-            met &= reached
-            aim = "" if split.aim is None else f"< {split.aim:g}"
-            reference = "" if split.reference is None else f"{split.reference:.2f}"
-            print(
-                f"{split.name:38} {len(share):6} {share.mean():7.2f} {share.max():6.1f} {aim:>5} {reference:>10}"
-                f"{'' if reached else '  MISSED'}",
-                flush=True,
-            )
+        evaluate = evaluator(data, tables, Path(folder))
+        for outcome in outcomes(tables, evaluate):
+            met &= outcome.reached
+            print(outcome, flush=True)
         owner = np.repeat([0, 1], [len(single), len(multi)])
+        measured = np.concatenate([table.seconds for table in tables])
         for index, name in enumerate(("one node", "many nodes") if residuals else ()):
             ratio = predict(evaluate, fit(evaluate, tables, owner == index)) / measured
             show_residuals(name, tables[index], ratio[owner == index])

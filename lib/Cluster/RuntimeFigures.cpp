@@ -1,12 +1,16 @@
 // What profile.json says beside the times of operations:
 //
 //   "base_bytes": 120000000, "library_bytes": 150000000,
+//   "optimizer_s_per_byte": 1.5e-9,
 //   "runtime": {"microbatch_s": 2e-6, "send_s": 3e-5, "send_s_per_byte": 3e-10,
 //               "receive_s": 1e-5, "receive_s_per_byte": 0,
-//               "latency_s": 7e-5, "bytes_per_s": 2.4e9}
+//               "latency_s": 7e-5, "bytes_per_s": 2.4e9,
+//               "sum_latency_s": 2e-4, "sum_bytes_per_s": 1e9,
+//               "rank_bytes": 120000000}
 //
-// The last two are those of a whole message between two processes of the
-// machine, sending and taking included.
+// `latency_s` and `bytes_per_s` are those of a whole message between two
+// processes of the machine, sending and taking included; `sum_` those of an
+// all-reduce between them.
 #include "hethub/Cluster/Cluster.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -58,11 +62,13 @@ static Expected<Measured> readMeasured(StringRef path) {
     return fail("a profile must be an object of seconds by signature");
   double base = 0, library = 0;
   for (auto [name, figure] :
-       {std::pair("base_bytes", &base), std::pair("library_bytes", &library)})
+       {std::pair("base_bytes", &base), std::pair("library_bytes", &library),
+        std::pair("optimizer_s_per_byte", &measured.figures.optimizerPerByte)})
     if (std::string wrong = readFigure(*object, name, *figure); !wrong.empty())
       return fail(wrong);
   measured.figures.baseBytes = int64_t(base);
   measured.figures.libraryBytes = int64_t(library);
+  double rank = 0;
   const json::Value *runtime = object->get("runtime");
   if (!runtime)
     return measured;
@@ -75,10 +81,14 @@ static Expected<Measured> readMeasured(StringRef path) {
         std::pair("send_s_per_byte", &measured.figures.sendPerByte),
         std::pair("receive_s", &measured.figures.receive),
         std::pair("receive_s_per_byte", &measured.figures.receivePerByte),
+        std::pair("rank_bytes", &rank),
+        std::pair("sum_latency_s", &measured.figures.sumLatency),
+        std::pair("sum_bytes_per_s", &measured.figures.sumBytesPerSecond),
         std::pair("latency_s", &measured.latency),
         std::pair("bytes_per_s", &measured.bytesPerSecond)})
     if (std::string wrong = readFigure(*fields, name, *figure); !wrong.empty())
       return fail("'runtime': " + wrong);
+  measured.figures.rankBytes = int64_t(rank);
   return measured;
 }
 

@@ -7,6 +7,7 @@
 #include "hethub/Cost/Signature.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
+#include "hethub/Dialect/HH/Transforms/ModelGraph.h"
 #include "hethub/Dialect/ONNX/IR/Work.h"
 #include "hethub/Support/Names.h"
 #include "hethub/Support/OpenDims.h"
@@ -46,12 +47,23 @@ static bool hasOpenShape(Operation &op) {
 // Times
 //===----------------------------------------------------------------------===//
 
+/// Of a backward pass, what makes gradients of parameters, where that was not
+/// measured.
+static double weightShare(Operation *op) {
+  return llvm::StringSwitch<double>(op->getName().getStringRef())
+      .Cases({"onnx.MatMul", "onnx.Gemm", "onnx.Einsum"}, 0.5)
+      .Cases({"onnx.Conv", "onnx.ConvTranspose"}, 0.5)
+      .Case("onnx.Gather", 1)
+      .Default(0);
+}
+
 namespace {
 /// Seconds of operations on one device type.
 class Clock {
 public:
-  Clock(const cluster::DeviceType &type, Profile profile)
-      : type(type), profile(std::move(profile)) {}
+  /// `splitBackward`: gradients of parameters are a program of their own.
+  Clock(const cluster::DeviceType &type, Profile profile, bool splitBackward)
+      : type(type), profile(std::move(profile)), splitBackward(splitBackward) {}
 
   const cluster::DeviceType &type;
 
@@ -76,19 +88,42 @@ public:
     }
   }
 
-  Times timesOf(Operation *op) const {
+  /// `trainedBytes` of parameters get a gradient.
+  Times timesOf(Operation *op, int64_t trainedBytes = 0) const {
     const ProfileEntry *entry = profile.find(signatureOf(op));
     Times times = modelledTimes(op);
-    if (entry) {
-      double ratio = times.forward > 0 ? times.backward / times.forward : 0;
-      times = {entry->forward,
-               entry->backward.value_or(entry->forward * ratio)};
-    }
+    if (trainedBytes > 0)
+      times.weight = times.backward * weightShare(op);
+    // Adding a gradient to the sum of the step reads both and writes one.
+    double adding = 3 * double(trainedBytes) / type.memoryBandwidth;
+    times.backward += adding;
+    times.weight += adding;
+    if (entry)
+      times = measuredTimes(*entry, times);
     double slowdown = type.emulatedSlowdown > 0 ? type.emulatedSlowdown : 1;
-    return {times.forward * slowdown, times.backward * slowdown};
+    return {times.forward * slowdown, times.backward * slowdown,
+            times.weight * slowdown};
   }
 
 private:
+  /// What was not measured is in proportion to the model's times.
+  Times measuredTimes(const ProfileEntry &entry, const Times &modelled) const {
+    auto ratio = [](double part, double whole) {
+      return whole > 0 ? part / whole : 0;
+    };
+    Times times;
+    times.forward = entry.forward;
+    times.backward = entry.backward.value_or(
+        entry.forward * ratio(modelled.backward, modelled.forward));
+    if (splitBackward && entry.inputGradient && entry.weightGradient)
+      times.backward = *entry.inputGradient + *entry.weightGradient;
+    times.weight = std::min(
+        times.backward,
+        entry.weightGradient.value_or(
+            times.backward * ratio(modelled.weight, modelled.backward)));
+    return times;
+  }
+
   Times modelledTimes(Operation *op) const {
     if (op->getNumRegions() > 0)
       return regionTimes(op);
@@ -128,6 +163,7 @@ private:
   }
 
   Profile profile;
+  bool splitBackward;
   std::map<hh::OpClass, double> corrections;
 };
 
@@ -170,6 +206,8 @@ struct AnnotateCost : cost::impl::AnnotateCostBase<AnnotateCost> {
         return pattern.match(name);
       });
     };
+    if (training)
+      markFrozen(trains);
     annotate(function.getBody().front(), clocks, trains);
   }
 
@@ -197,7 +235,7 @@ private:
                  << llvm::toString(read.takeError());
         profile = std::move(*read);
       }
-      clocks.emplace_back(type, std::move(profile));
+      clocks.emplace_back(type, std::move(profile), splitBackward);
       clocks.back().calibrate(&getContext());
     }
     return success();
@@ -207,9 +245,7 @@ private:
                 llvm::function_ref<bool(StringRef)> trains) {
     Builder builder(&getContext());
     llvm::DenseSet<Value> gradients = valuesWithGradient(block, trains), kept,
-                          once;
-    if (!training)
-      once = valuesOfParameters(block);
+                          ofParameters = valuesOfParameters(block);
     bool warned = false;
     for (Operation &op : block) {
       if (!ox::isNode(&op) || op.getName().getStringRef() == "onnx.Constant")
@@ -225,6 +261,18 @@ private:
       });
       hh::OpWork work = ox::workOf(&op);
       int64_t keptBytes = 0;
+  /// What has neither gradient nor optimizer state, for the planner.
+  void markFrozen(llvm::function_ref<bool(StringRef)> trains) {
+    for (auto parameter : getOperation().getOps<hh::ParameterOp>()) {
+      auto tensor = dyn_cast<ShapedType>(parameter.getType());
+      if (tensor && isa<FloatType>(tensor.getElementType()) &&
+          trains(parameter.getSymName()))
+        parameter->removeAttr(hh::frozenAttrName);
+      else
+        parameter->setAttr(hh::frozenAttrName, UnitAttr::get(&getContext()));
+    }
+  }
+
       if (differentiated && op.getNumRegions() > 0)
         keptBytes = work.keptBytes;
       else if (differentiated)
@@ -233,14 +281,13 @@ private:
             keptBytes += ox::bytesOf(value.getType());
       SmallVector<NamedAttribute> seconds;
       for (const Clock &clock : clocks) {
-        Times times = clock.timesOf(&op);
-        if (op.getNumResults() > 0 && once.contains(op.getResult(0)))
+        Times times = clock.timesOf(&op, trainedBytes);
+        // Once, when a program is loaded.
+        if (!training && op.getNumResults() > 0 &&
+            ofParameters.contains(op.getResult(0)))
           times.forward = 0;
         seconds.push_back(builder.getNamedAttr(
-            clock.type.name,
-            builder.getDenseF64ArrayAttr(
-                {rounded(times.forward),
-                 differentiated ? rounded(times.backward) : 0.0})));
+            clock.type.name, builder.getDenseF64ArrayAttr(figures)));
       }
       op.setAttr(hh::costAttrName,
                  hh::CostAttr::get(
@@ -251,3 +298,16 @@ private:
   }
 };
 } // namespace
+      if (differentiated && op.getNumRegions() == 0)
+        keptBytes += ox::keptInside(&op);
+      int64_t trainedBytes = 0;
+      if (training && differentiated)
+        for (Value operand : op.getOperands())
+          if (gradients.contains(operand) && ofParameters.contains(operand))
+            trainedBytes += ox::bytesOf(operand.getType());
+        if (!differentiated)
+          times.backward = times.weight = 0;
+        SmallVector<double> figures = {rounded(times.forward),
+                                       rounded(times.backward)};
+        if (training)
+          figures.push_back(std::min(rounded(times.weight), figures.back()));

@@ -2,11 +2,11 @@
 
 #include "hethub/Cost/GradientFlow.h"
 
+#include "hethub/Dialect/HH/IR/Dependence.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace hethub;
@@ -40,13 +40,8 @@ hethub::cost::valuesWithGradient(Block &block,
 
 llvm::DenseSet<Value> hethub::cost::valuesOfParameters(Block &block) {
   llvm::DenseSet<Value> values;
-  for (Operation &op : block) {
-    bool alone = op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
-                 llvm::all_of(op.getOperands(), [&](Value operand) {
-                   return values.contains(operand);
-                 });
-    if (alone)
-      values.insert(op.result_begin(), op.result_end());
-  }
+  hh::addComputedFrom(
+      block, [](Operation *op) { return isa<hh::GetParameterOp>(op); },
+      [](Operation *op) { return op->getNumRegions() == 0; }, values);
   return values;
 }

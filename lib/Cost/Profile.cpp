@@ -62,18 +62,22 @@ Expected<Profile> cost::parseProfile(StringRef text, StringRef fileName) {
       return refuse(formatv("an operation must be an object with forward_s, "
                             "got: {0}",
                             value));
-    Expected<std::optional<double>> forward = readSeconds(*entry, "forward_s"),
-                                    backward =
-                                        readSeconds(*entry, "backward_s");
-    if (!forward) {
-      consumeError(backward.takeError());
-      return refuse(toString(forward.takeError()));
+    std::optional<double> forward;
+    ProfileEntry read;
+    for (auto [field, seconds] :
+         {std::pair<StringRef, std::optional<double> *>{"forward_s", &forward},
+          {"backward_s", &read.backward},
+          {"input_gradient_s", &read.inputGradient},
+          {"weight_gradient_s", &read.weightGradient}}) {
+      Expected<std::optional<double>> found = readSeconds(*entry, field);
+      if (!found)
+        return refuse(toString(found.takeError()));
+      *seconds = *found;
     }
-    if (!backward)
-      return refuse(toString(backward.takeError()));
-    if (!*forward)
+    if (!forward)
       return refuse("an operation must have forward_s, got: none");
-    profile.operations[signature] = {**forward, *backward};
+    read.forward = *forward;
+    profile.operations[signature] = read;
   }
   return profile;
 }

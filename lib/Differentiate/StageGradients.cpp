@@ -3,6 +3,7 @@
 #include "StageGradients.h"
 
 #include "ReachedValues.h"
+#include "hethub/Dialect/HH/IR/Dependence.h"
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
 #include "hethub/Support/Names.h"
 
@@ -17,15 +18,12 @@ bool isRandom(Operation *op) {
 }
 
 void addValuesOfParameters(Block &block, llvm::DenseSet<Value> &values) {
-  for (Operation &op : block) {
-    bool source = isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op);
-    bool alone = source || (aten::CallView(&op) && isMemoryEffectFree(&op) &&
-                            llvm::all_of(op.getOperands(), [&](Value operand) {
-                              return values.contains(operand);
-                            }));
-    if (alone)
-      values.insert(op.result_begin(), op.result_end());
-  }
+  hh::addComputedFrom(
+      block,
+      [](Operation *op) {
+        return isa<hh::GetParameterOp, hh::ConstantOp, hh::StartUpOp>(op);
+      },
+      [](Operation *op) { return bool(aten::CallView(op)); }, values);
 }
 
 StageGradients::StageGradients(hh::ProgramOp forward, Gradients &gradients)

@@ -6,6 +6,7 @@
 //   max O >= sum_i p_t r_i w_i / N_t O_i >= sum_i p_t w_i (m - r_i) / N_t L_i,
 // and each L_i is a sum over nodes that may at best choose their cheapest kind.
 // Every p gives a bound; a few steps of multiplicative weights find a good one.
+// What a schedule puts off is part of L, not of the sum over stages.
 #include "Bounds.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,7 +27,7 @@ static bool usable(const SliceCosts &costs, unsigned kind, unsigned node) {
          costs.firstUnsupported[of.type][node] != node;
 }
 
-/// max over p of sum_v min_k (constant + p_t slope_k) L_k(v)
+/// max over p of sum_v min_k (constant fill_k(v) + p_t slope_k L_k(v))
 static double dualBound(const SliceCosts &costs, double constant,
                         ArrayRef<double> slopes) {
   const unsigned types = costs.typeCount;
@@ -49,9 +50,9 @@ static double dualBound(const SliceCosts &costs, double constant,
       for (unsigned kind = 0; kind < costs.kinds.size(); ++kind) {
         if (!usable(costs, kind, node))
           continue;
-        double value =
-            (constant + shares[costs.kinds[kind].type] * slopes[kind]) *
-            costs.load(kind, node, node + 1);
+        double value = constant * costs.fill(kind, node, node + 1) +
+                       shares[costs.kinds[kind].type] * slopes[kind] *
+                           costs.load(kind, node, node + 1);
         if (value < least) {
           least = value;
           chosen = kind;

@@ -11,18 +11,23 @@ namespace hethub::planner {
 
 static void costCompute(const Graph &graph, const cluster::Cluster &cluster,
                         const Options &options, Stage &stage) {
-  stage.forwardSeconds = stage.backwardSeconds = 0;
-  stage.parameterBytes = stage.activationBytes = stage.workspaceBytes = 0;
+  stage.forwardSeconds = stage.backwardSeconds = stage.weightSeconds = 0;
+  stage.parameterBytes = stage.trainedBytes = 0;
+  stage.activationBytes = stage.workspaceBytes = 0;
   for (unsigned index : stage.nodes) {
     NodeCosts costs = costNode(graph.nodes[index], cluster, options,
                                stage.deviceType, stage.tensorParallel);
     stage.forwardSeconds += costs.forwardSeconds;
     stage.backwardSeconds += costs.backwardSeconds;
     stage.parameterBytes += costs.parameterBytes;
+    stage.weightSeconds += costs.weightSeconds;
     stage.activationBytes += costs.activationBytes;
+    if (options.training)
+      stage.trainedBytes += costs.parameterBytes - costs.frozenBytes;
     stage.workspaceBytes = std::max(stage.workspaceBytes, costs.workspaceBytes);
   }
   if (stage.recompute) {
+  stage.lateSeconds = putsOffWeights(options) ? stage.weightSeconds : 0;
     // The stage's inputs are kept (costMessages); all else exists for the one
     // microbatch whose backward pass runs.
     stage.backwardSeconds += stage.forwardSeconds;
@@ -77,6 +82,7 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
   plan.training = options.training;
   std::vector<unsigned> stageOf(graph.nodes.size(), 0);
   for (unsigned index = 0; index < plan.stages.size(); ++index) {
+  plan.schedule = options.schedule;
     Stage &stage = plan.stages[index];
     std::sort(stage.nodes.begin(), stage.nodes.end());
     for (unsigned node : stage.nodes)
@@ -94,13 +100,17 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
       users.push_back(stageOf[user]);
     std::sort(users.begin(), users.end());
     users.erase(std::unique(users.begin(), users.end()), users.end());
-    for (unsigned stage : users)
-      plan.stages[stage].parameterBytes +=
-          sharedBytes(graph, parameter, plan.stages[stage].tensorParallel);
+    for (unsigned index : users) {
+      Stage &stage = plan.stages[index];
+      const int64_t bytes = sharedBytes(graph, parameter, stage.tensorParallel);
+      stage.parameterBytes += bytes;
+      if (options.training && !parameter.frozen)
+        stage.trainedBytes += bytes;
+    }
   }
 
   // T = sum(f + b) + 2 sum c + max((ceil(m / r) - 1) (f + b) + once a step);
-  // inference sends forward only.
+  // inference sends forward only, and what is put off counts once a step.
   double sum = 0, steady = 0;
   plan.bottleneckSeconds = 0;
   for (Stage &stage : plan.stages) {
@@ -108,19 +118,20 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
     if (options.training) {
       stage.allReduceSeconds =
           linkOfReplicas(cluster, stage.deviceType)
-              .seconds(stage.replicas, double(stage.parameterBytes));
+              .seconds(stage.replicas, double(stage.trainedBytes));
       stage.optimizerSeconds = optimizerSeconds(
-          cluster, options, stage.deviceType, stage.parameterBytes);
+          cluster, options, stage.deviceType, stage.trainedBytes);
     }
-    sum += stage.forwardSeconds + stage.backwardSeconds +
-           (options.training ? 2 : 1) * stage.receiveSeconds;
+    sum +=
+        stage.fillSeconds() + (options.training ? 2 : 1) * stage.receiveSeconds;
     plan.bottleneckSeconds = std::max(plan.bottleneckSeconds, stage.load());
     steady = std::max(steady, stage.steadySeconds(options.microbatches));
   }
   plan.stepSeconds = sum + steady;
 
   // In flight, from the last stage: each replica runs as many ahead as it takes
-  // to feed all that is in flight behind it, and one more.
+  // to feed all that is in flight behind it, and one more. All of them where
+  // backwards come last.
   const double pace = steady / std::max(1.0, options.microbatches - 1.0);
   double ahead = 0;
   for (unsigned index = plan.stages.size(); index-- > 0;) {
@@ -128,13 +139,15 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
     double inFlight = stage.replicas * (1 + std::ceil(ahead / stage.replicas));
     stage.inFlight =
         options.training
+    if (options.schedule == simulator::ScheduleKind::GPipe)
+      inFlight = options.microbatches;
             ? unsigned(std::min<double>(inFlight, options.microbatches))
             : stage.replicas;
     ahead =
         inFlight + (pace > 0 ? std::ceil(2 * stage.receiveSeconds / pace) : 0);
-    double factor = options.training ? options.parameterMemoryFactor : 1;
     stage.memoryBytes =
-        int64_t(std::ceil(factor * double(stage.parameterBytes))) +
+        parameterMemory(options, double(stage.parameterBytes),
+                        double(stage.trainedBytes)) +
         int64_t(stage.inFlightOnReplica()) * stage.activationBytes +
         stage.workspaceBytes;
     stage.memoryLimit = memoryLimitOf(cluster, options, stage.deviceType);

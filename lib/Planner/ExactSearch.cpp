@@ -145,7 +145,8 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
       const unsigned type = choice.type;
       const unsigned used = sets.add(current.used, choice);
       const unsigned available = sets.all() - used;
-      const unsigned furthest = table.reach(index, 1)[begin];
+      const unsigned furthest =
+          table.reach(index, costs.onReplica(choice, 0))[begin];
       double received = 0;
       size_t next = 0, segment = 0;
       work += uint64_t(furthest - begin) * types * types;
@@ -175,7 +176,7 @@ static double search(const SliceCosts &costs, const DeviceSets &sets,
             ahead = std::min(ahead, (fits - 1) * choice.replicas);
         }
         Partial extended;
-        extended.sum = current.sum + costs.load(choice.kind, begin, end) +
+        extended.sum = current.sum + costs.fill(choice.kind, begin, end) +
                        costs.messageFactor * received + table.cutPenalty(begin);
         extended.steady =
             std::max(current.steady, costs.steady(choice, begin, end));

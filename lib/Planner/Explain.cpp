@@ -216,7 +216,7 @@ Explanation explainPlan(const Graph &graph, const cluster::Cluster &cluster,
   std::vector<unsigned> used(cluster.types.size(), 0);
   for (unsigned index = 0; index < plan.stages.size(); ++index) {
     const Stage &stage = plan.stages[index];
-    result.fillSeconds += stage.forwardSeconds + stage.backwardSeconds;
+    result.fillSeconds += stage.fillSeconds();
     result.messageSeconds += (plan.training ? 2 : 1) * stage.receiveSeconds;
     loads += stage.devices() * stage.load();
     devices += stage.devices();

@@ -82,11 +82,21 @@ Error verifyGraph(const Graph &graph, unsigned typeCount) {
     if (Error error = checkSeconds(node, "backward seconds",
                                    node.backwardSeconds, typeCount, true))
       return error;
+    if (Error error = checkSeconds(node, "weight seconds", node.weightSeconds,
+                                   typeCount, true))
+      return error;
+    for (size_t type = 0; type < node.weightSeconds.size(); ++type)
+      if (node.backwardSeconds.empty() ||
+          node.weightSeconds[type] > node.backwardSeconds[type])
+        return fail("operation '" + node.name +
+                    "': weight seconds must be a part of the backward seconds");
     if (Error error = checkSeconds(node, "clone seconds", node.cloneSeconds,
                                    typeCount, true))
       return error;
-    for (int64_t bytes : {node.parameterBytes, node.activationBytes,
-                          node.workspaceBytes, node.reduceBytes})
+    for (int64_t bytes :
+         {node.parameterBytes, node.frozenBytes, node.activationBytes,
+          node.workspaceBytes, node.reduceBytes,
+          node.parameterBytes - node.frozenBytes})
       if (bytes < 0)
         return fail("operation '" + node.name +
                     "': bytes must be at least 0, got: " + Twine(bytes));

@@ -40,12 +40,14 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"backward_seconds", stage.backwardSeconds},
                      {"overhead_seconds",
                       cluster.types[stage.deviceType].runtime.microbatch},
+                     {"weight_seconds", stage.weightSeconds},
                      {"receive_seconds", stage.receiveSeconds},
                      {"receive_bytes", stage.receiveBytes},
                      {"all_reduce_seconds", stage.allReduceSeconds},
                      {"optimizer_seconds", stage.optimizerSeconds},
                      {"in_flight", stage.inFlight},
                      {"parameter_bytes", stage.parameterBytes},
+                     {"trained_bytes", stage.trainedBytes},
                      {"activation_bytes", stage.activationBytes},
                      {"workspace_bytes", stage.workspaceBytes},
                      {"memory_bytes", stage.memoryBytes},
@@ -74,21 +76,24 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
   }
   for (const std::string &note : plan.notes)
     notes.push_back(note);
-  return json::Object{{"version", 1},
-                      {"training", plan.training},
-                      {"microbatches", plan.microbatches},
-                      {"microbatch_size", plan.microbatchSize},
-                      {"step_seconds", plan.stepSeconds},
-                      {"simulated_seconds", plan.simulatedSeconds},
-                      {"bottleneck_seconds", plan.bottleneckSeconds},
-                      {"lower_bound_seconds", plan.lowerBoundSeconds},
-                      {"gap", plan.gap()},
-                      {"upper_bound_throughput", plan.upperBoundThroughput},
-                      {"order_bound_seconds", plan.orderBoundSeconds},
-                      {"optimal_for_order", plan.optimalForOrder()},
-                      {"notes", std::move(notes)},
-                      {"stages", std::move(stages)},
-                      {"messages", std::move(messages)}};
+  json::Object file{{"version", 1},
+                    {"training", plan.training},
+                    {"microbatches", plan.microbatches},
+                    {"microbatch_size", plan.microbatchSize},
+                    {"step_seconds", plan.stepSeconds},
+                    {"simulated_seconds", plan.simulatedSeconds},
+                    {"bottleneck_seconds", plan.bottleneckSeconds},
+                    {"lower_bound_seconds", plan.lowerBoundSeconds},
+                    {"gap", plan.gap()},
+                    {"upper_bound_throughput", plan.upperBoundThroughput},
+                    {"order_bound_seconds", plan.orderBoundSeconds},
+                    {"optimal_for_order", plan.optimalForOrder()},
+                    {"notes", std::move(notes)},
+                    {"stages", std::move(stages)},
+                    {"messages", std::move(messages)}};
+  if (plan.training)
+    file["schedule"] = toString(plan.schedule);
+  return file;
 }
 
 static std::string valueOf(const json::Object &object, StringRef field) {

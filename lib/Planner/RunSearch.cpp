@@ -149,7 +149,7 @@ unsigned RunSearch::reachBack(const Choice &choice, unsigned end,
                               unsigned ahead) {
   const double limit = costs.memoryLimits[choice.type];
   const unsigned onReplica =
-      costs.tracksInFlight ? costs.onReplica(choice, ahead) : 1;
+      costs.onReplica(choice, costs.tracksInFlight ? ahead : 0);
   auto fits = [&](unsigned begin) {
     steps += 5;
     return costs.steady(choice, begin, end) <= bound &&
@@ -310,7 +310,7 @@ double RunSearch::leastWork() const {
     double least = infinity;
     for (unsigned kind = 0; kind < costs.kinds.size(); ++kind)
       if (allows(costs.kinds[kind]))
-        least = std::min(least, costs.load(kind, node, node + 1));
+        least = std::min(least, costs.fill(kind, node, node + 1));
     sum += least;
   }
   return sum;

@@ -54,7 +54,8 @@ simulator::Pipeline pipelineOf(const Graph &graph,
     if (plan.training) {
       added.backwardSeconds = stage.backwardSeconds;
       added.inFlight = int(stage.inFlight);
-      added.gradientBytes = stage.parameterBytes;
+      added.weightSeconds = stage.weightSeconds;
+      added.gradientBytes = stage.trainedBytes;
       added.allReduceSeconds = stage.allReduceSeconds;
       added.optimizerSeconds = stage.optimizerSeconds;
       added.activationBytes = stage.activationBytes;
@@ -112,7 +113,7 @@ simulator::Pipeline pipelineOf(const Graph &graph,
 simulator::Schedule scheduleOf(const Plan &plan,
                                const simulator::Pipeline &pipeline) {
   int microbatches = int(plan.microbatches);
-  return plan.training ? trainingSchedule(pipeline, microbatches)
+  return plan.training ? trainingSchedule(pipeline, microbatches, plan.schedule)
                        : inferenceSchedule(pipeline, microbatches);
 }
 

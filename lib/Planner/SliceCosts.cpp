@@ -34,6 +34,7 @@ SliceCosts::SliceCosts(const Graph &graph, const cluster::Cluster &cluster,
       // What a stage reads from others may be more than the whole graph keeps.
       tracksInFlight |=
           limit < infinity &&
+          options.schedule != simulator::ScheduleKind::GPipe &&
           (kinds[kind].recompute ||
            memory(kind, 0, nodeCount, options.microbatches) > limit);
     }
@@ -71,13 +72,14 @@ void SliceCosts::buildKinds(const cluster::Cluster &cluster) {
 void SliceCosts::buildWork(const cluster::Cluster &cluster) {
   firstUnsupported.assign(typeCount,
                           std::vector<unsigned>(nodeCount + 1, nodeCount));
-  const double factor = options.training ? options.parameterMemoryFactor : 1;
   for (const StageKind &kind : kinds) {
-    std::vector<double> &sums = work.emplace_back(nodeCount + 1, 0);
+    std::vector<double> &sums = work.emplace_back(nodeCount + 1, 0),
+                        &lateSums = late.emplace_back(nodeCount + 1, 0);
     std::vector<unsigned> &unsupported = firstUnsupported[kind.type];
     std::vector<char> supported(nodeCount);
     Bytes bytes;
     bytes.parameters.assign(nodeCount + 1, 0);
+    bytes.frozen.assign(nodeCount + 1, 0);
     bytes.activations.assign(nodeCount + 1, 0);
     bytes.workspace.emplace_back();
     for (unsigned index = 0; index < nodeCount; ++index) {
@@ -86,9 +88,13 @@ void SliceCosts::buildWork(const cluster::Cluster &cluster) {
       double seconds = costs.forwardSeconds * (kind.recompute ? 2 : 1) +
                        costs.backwardSeconds;
       supported[index] = std::isfinite(seconds);
-      sums[index + 1] = sums[index] + (supported[index] ? seconds : 0);
+      const double putOff =
+          supported[index] && putsOffWeights(options) ? costs.weightSeconds : 0;
+      sums[index + 1] = sums[index] + (supported[index] ? seconds - putOff : 0);
+      lateSums[index + 1] = lateSums[index] + putOff;
       bytes.parameters[index + 1] =
           bytes.parameters[index] + double(costs.parameterBytes);
+      bytes.frozen[index + 1] = bytes.frozen[index] + double(costs.frozenBytes);
       bytes.activations[index + 1] =
           bytes.activations[index] + double(costs.activationBytes);
       bytes.workspace[0].push_back(costs.workspaceBytes);
@@ -108,7 +114,6 @@ void SliceCosts::buildWork(const cluster::Cluster &cluster) {
       bytes.shared.push_back(double(sharedBytes(graph, parameter, kind.width)));
     bytesOfWidth.push_back(std::move(bytes));
   }
-  parameterFactor = factor;
   for (const SharedParameter &parameter : graph.sharedParameters) {
     std::vector<unsigned> next(nodeCount + 1, nodeCount);
     for (unsigned user : parameter.users)
@@ -136,13 +141,18 @@ std::vector<Choice> SliceCosts::choices() const {
   return all;
 }
 
-double SliceCosts::parametersOf(const Bytes &bytes, unsigned begin,
-                                unsigned end) const {
-  double sum = bytes.parameters[end] - bytes.parameters[begin];
+std::pair<double, double> SliceCosts::parametersOf(const Bytes &bytes,
+                                                   unsigned begin,
+                                                   unsigned end) const {
+  double sum = bytes.parameters[end] - bytes.parameters[begin],
+         frozen = bytes.frozen[end] - bytes.frozen[begin];
   for (size_t index = 0; index < nextUser.size(); ++index)
-    if (nextUser[index][begin] < end)
+    if (nextUser[index][begin] < end) {
       sum += bytes.shared[index];
-  return sum;
+      if (graph.sharedParameters[index].frozen)
+        frozen += bytes.shared[index];
+    }
+  return {sum, sum - frozen};
 }
 
 double SliceCosts::steady(const Choice &choice, unsigned begin,
@@ -152,8 +162,10 @@ double SliceCosts::steady(const Choice &choice, unsigned begin,
   double seconds = (turns - 1.0) * load(choice.kind, begin, end);
   if (!options.training)
     return seconds;
-  double bytes =
-      parametersOf(bytesOfWidth[Log2_32(kinds[choice.kind].width)], begin, end);
+  seconds += putOff(choice.kind, begin, end);
+  const double bytes =
+      parametersOf(bytesOfWidth[Log2_32(kinds[choice.kind].width)], begin, end)
+          .second;
   seconds += sumLinks[choice.type].seconds(choice.replicas, bytes);
   return seconds + optimizerPerByte[choice.type] * bytes;
 }
@@ -162,7 +174,8 @@ double SliceCosts::memory(unsigned kind, unsigned begin, unsigned end,
                           unsigned inFlight) const {
   const Bytes &bytes = bytesOfWidth[Log2_32(kinds[kind].width)];
   double activations = bytes.activations[end] - bytes.activations[begin];
-  double sum = std::ceil(parameterFactor * parametersOf(bytes, begin, end));
+  const auto [all, trained] = parametersOf(bytes, begin, end);
+  double sum = double(parameterMemory(options, all, trained));
   sum += kinds[kind].recompute ? activations + inFlight * inputBytes(begin, end)
                                : inFlight * activations;
   unsigned level = Log2_32(end - begin);
@@ -224,7 +237,7 @@ double SliceCosts::stepSeconds(const Slices &slices,
       receives[stage] +=
           price(tensor.tensor, slices.choices[from].type, choice.type);
     }
-    sum += load(choice.kind, begin, end) + messageFactor * receives[stage];
+    sum += fill(choice.kind, begin, end) + messageFactor * receives[stage];
     longest = std::max(longest, steady(choice, begin, end));
   }
   const double pace = longest / std::max(1.0, options.microbatches - 1.0);
@@ -374,7 +387,7 @@ double SliceCosts::leastWork() const {
     for (unsigned kind = 0; kind < kinds.size(); ++kind)
       if (firstUnsupported[kinds[kind].type][index] != index &&
           deviceCounts[kinds[kind].type] >= kinds[kind].width)
-        least = std::min(least, load(kind, index, index + 1));
+        least = std::min(least, fill(kind, index, index + 1));
     sum += least;
   }
   return sum;

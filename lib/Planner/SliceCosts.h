@@ -66,9 +66,12 @@ public:
   bool anyCorrection = false;
 
   std::vector<StageKind> kinds;
-  /// work[k][i]: seconds of nodes before i on kind k (those that cannot run
-  /// there count 0, see `firstUnsupported`).
+  /// work[k][i]: seconds that a microbatch takes on its way through the nodes
+  /// before i on kind k (those that cannot run there count 0, see
+  /// `firstUnsupported`).
   std::vector<std::vector<double>> work;
+  /// late[k][i]: the same of what the schedule puts off.
+  std::vector<std::vector<double>> late;
   /// firstUnsupported[t][i]: first node at or after i that cannot run on type
   /// t; nodeCount if none.
   std::vector<std::vector<unsigned>> firstUnsupported;
@@ -82,10 +85,19 @@ public:
 
   /// Most replicas of a stage on this type that are of use.
   unsigned replicaLimit(unsigned type) const { return replicaLimits[type]; }
+  /// What each microbatch takes of a replica.
   double load(unsigned kind, unsigned begin, unsigned end) const {
+    return fill(kind, begin, end) + putOff(kind, begin, end);
+  }
+  /// Of that, what later and earlier stages wait for.
+  double fill(unsigned kind, unsigned begin, unsigned end) const {
     return work[kind][end] - work[kind][begin];
   }
-  /// Seconds that the first of its replicas is busy after its first microbatch.
+  double putOff(unsigned kind, unsigned begin, unsigned end) const {
+    return late[kind][end] - late[kind][begin];
+  }
+  /// Seconds that the first of its replicas is busy beside its first
+  /// microbatch's `fill`.
   double steady(const Choice &choice, unsigned begin, unsigned end) const;
   /// Bytes that one device needs for the slice with `inFlight` microbatches
   /// alive on each replica.
@@ -100,7 +112,10 @@ public:
     auto turns = [&](unsigned count) {
       return (count + choice.replicas - 1) / choice.replicas;
     };
-    return std::min(1 + turns(ahead), turns(options.microbatches));
+    const unsigned all = turns(options.microbatches);
+    if (options.training && options.schedule == simulator::ScheduleKind::GPipe)
+      return all;
+    return std::min(1 + turns(ahead), all);
   }
 
   double price(unsigned tensor, unsigned from, unsigned to) const {
@@ -154,7 +169,7 @@ private:
   const Segment *segmentOf(unsigned begin, unsigned end) const;
   /// Prefix sums for one width: bytes of one device.
   struct Bytes {
-    std::vector<double> parameters, activations;
+    std::vector<double> parameters, frozen, activations;
     std::vector<std::vector<int64_t>> workspace; // sparse table of maxima
     std::vector<double> shared;                  // of each shared parameter
   };
@@ -164,7 +179,9 @@ private:
   void buildLive();
   void buildSegments();
   void forbidCuts();
-  double parametersOf(const Bytes &bytes, unsigned begin, unsigned end) const;
+  /// Of all parameters, of those that are trained.
+  std::pair<double, double> parametersOf(const Bytes &bytes, unsigned begin,
+                                         unsigned end) const;
 
   std::vector<double> prices, cheapest;
   std::vector<LiveTensor> live;
@@ -179,7 +196,6 @@ private:
   std::vector<SumLink> sumLinks;        // by type
   std::vector<unsigned> replicaLimits;  // by type
   std::vector<double> optimizerPerByte; // by type
-  double parameterFactor = 1;
 };
 
 } // namespace hethub::planner

@@ -4,6 +4,7 @@
 #include "hethub/Simulator/Pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace llvm;
 
@@ -36,7 +37,12 @@ static SumLink makeSumLink(const cluster::DeviceType &type,
 }
 
 SumLink linkOfReplicas(const cluster::Cluster &cluster, unsigned type) {
-  return makeSumLink(cluster.types[type], cluster.link(type, type));
+  const cluster::DeviceType &device = cluster.types[type];
+  const cluster::Link link = cluster.link(type, type);
+  // What sums were measured at holds for processes of this machine.
+  if (!link.stated && device.nodes == 1 && device.runtime.sumBytesPerSecond > 0)
+    return {device.runtime.sumLatency, device.runtime.sumBytesPerSecond};
+  return makeSumLink(device, link);
 }
 
 /// Between devices of one node. The link of a type on several nodes is the one
@@ -59,10 +65,13 @@ NodeCosts costNode(const Node &node, const cluster::Cluster &cluster,
   NodeCosts costs;
   costs.forwardSeconds = node.forwardSeconds[type] / shares;
   costs.parameterBytes = share(node.parameterBytes);
+  costs.frozenBytes = share(node.frozenBytes);
   costs.workspaceBytes = share(node.workspaceBytes);
   if (options.training) {
     if (!node.backwardSeconds.empty())
       costs.backwardSeconds = node.backwardSeconds[type] / shares;
+    if (!node.weightSeconds.empty())
+      costs.weightSeconds = node.weightSeconds[type] / shares;
     costs.activationBytes = share(node.activationBytes);
   }
   if (width > 1 && node.reduceBytes > 0) {
@@ -85,11 +94,27 @@ int64_t sharedBytes(const Graph &graph, const SharedParameter &parameter,
 }
 
 double optimizerSeconds(const cluster::Cluster &cluster, const Options &options,
-                        unsigned type, int64_t parameterBytes) {
-  double bandwidth = cluster.types[type].memoryBandwidth;
-  return bandwidth > 0 ? options.optimizerTrafficFactor *
-                             double(parameterBytes) / bandwidth
-                       : 0;
+                        unsigned type, int64_t trainedBytes) {
+  const cluster::DeviceType &device = cluster.types[type];
+  double perByte = device.runtime.optimizerPerByte;
+  if (!(perByte > 0) && device.memoryBandwidth > 0)
+    perByte = options.optimizerTrafficFactor / device.memoryBandwidth;
+  const double slowdown =
+      device.emulatedSlowdown > 0 ? device.emulatedSlowdown : 1;
+  return slowdown * perByte * double(trainedBytes);
+}
+
+int64_t parameterMemory(const Options &options, double parameterBytes,
+                        double trainedBytes) {
+  if (!options.training)
+    return int64_t(parameterBytes);
+  return int64_t(std::ceil(options.parameterMemoryFactor * trainedBytes)) +
+         int64_t(parameterBytes - trainedBytes);
+}
+
+bool putsOffWeights(const Options &options) {
+  return options.training &&
+         options.schedule == simulator::ScheduleKind::ZeroBubble;
 }
 
 } // namespace hethub::planner

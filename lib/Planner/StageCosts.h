@@ -14,7 +14,9 @@ int64_t memoryLimitOf(const cluster::Cluster &cluster, const Options &options,
 struct NodeCosts {
   double forwardSeconds = 0;
   double backwardSeconds = 0; ///< 0 in inference
-  int64_t parameterBytes = 0; ///< of one of the devices, as the next two
+  double weightSeconds = 0;   ///< of these, gradients of parameters
+  int64_t parameterBytes = 0; ///< of one of the devices, as the next three
+  int64_t frozenBytes = 0;    ///< of these, not trained
   int64_t activationBytes = 0;
   int64_t workspaceBytes = 0;
 };
@@ -37,10 +39,15 @@ struct SumLink {
 };
 /// Between the replicas of a stage, which sum their gradients once a step.
 SumLink linkOfReplicas(const cluster::Cluster &cluster, unsigned type);
-/// Once a step: reads and writes weights, gradients and moments. 0 where the
-/// type's memory bandwidth is not known.
+/// Once a step: reads and writes weights, gradients and moments. 0 where
+/// neither profile nor memory bandwidth of the type are known.
 double optimizerSeconds(const cluster::Cluster &cluster, const Options &options,
-                        unsigned type, int64_t parameterBytes);
+                        unsigned type, int64_t trainedBytes);
+/// Bytes that a device holds for parameters.
+int64_t parameterMemory(const Options &options, double parameterBytes,
+                        double trainedBytes);
+/// Whether weight seconds are put off by the schedule.
+bool putsOffWeights(const Options &options);
 
 } // namespace hethub::planner
 

@@ -13,7 +13,8 @@ namespace hethub::planner {
 static Graph onlyType(Graph graph, unsigned type) {
   for (Node &node : graph.nodes)
     for (std::vector<double> *figures :
-         {&node.forwardSeconds, &node.backwardSeconds, &node.cloneSeconds})
+         {&node.forwardSeconds, &node.backwardSeconds, &node.weightSeconds,
+          &node.cloneSeconds})
       if (!figures->empty())
         *figures = {(*figures)[type]};
   return graph;

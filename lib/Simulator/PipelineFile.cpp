@@ -100,6 +100,7 @@ void readStage(Fields &fields, PlannedStep &step) {
   fields.seconds("forward_seconds", stage.forwardSeconds, true);
   fields.seconds("overhead_seconds", stage.overheadSeconds);
   fields.integer("parameter_bytes", stage.gradientBytes, 0);
+  fields.integer("trained_bytes", stage.gradientBytes, 0);
   fields.integer("workspace_bytes", stage.workspaceBytes, 0);
   fields.integer("memory_bytes", memory, 0);
   fields.integer("memory_limit_bytes", limit, 0);

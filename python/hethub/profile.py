@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from . import tools
 from .compile import Search, TrainingStep, compile
 from .errors import HetHubError
 from .folders import new_file
-from .probe import runtime_figures
+from .probe import runtime_figures, sum_figures
 
 REPEATS = 20
 WITHOUT_END = 1_000_000_000
@@ -46,6 +46,39 @@ def neighbours(count: int, command: Sequence[str]) -> Iterator[None]:
             process.wait()
 
 
+# Backward passes of one part, and of two: what each operation takes in either depends on what is computed together.
+WHOLE, SPLIT = "1f1b", "zero-bubble"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How programs of one stage are timed."""
+
+    inputs: Path | str | None
+    repeats: int
+    neighbours: int  # processes that compute the same beside it
+
+    def measure(self, program: Path, scratch: Path) -> dict[str, Any]:
+        times = scratch / "times.json"
+        arguments = ["--profile", str(program)]
+        if self.inputs is not None:
+            arguments.append(f"--inputs={self.inputs}")
+        beside = [*arguments, f"--profile-out={scratch / 'beside.json'}", f"--repeats={WITHOUT_END}"]
+        with neighbours(self.neighbours, [str(tools.find("hh-run")), *beside]):
+            tools.run("hh-run", [*arguments, f"--profile-out={times}", f"--repeats={self.repeats}"])
+        return json.loads(times.read_text())
+
+
+def counted_bytes(plan: Path, measured: Mapping[str, Any]) -> int:
+    """Weights and values of a profile's process, as the plan of its one stage counts them."""
+    [stage] = json.loads(plan.read_text())["stages"]
+    if "gradient_bytes" not in measured:
+        return stage["parameter_bytes"] + max(stage["live_bytes"], stage["workspace_bytes"])
+    # Gradients of one microbatch stand beside the sums.
+    gradients = 2 * measured["gradient_bytes"]
+    return stage["parameter_bytes"] + gradients + stage["activation_bytes"] + stage["workspace_bytes"]
+
+
 def profile(
     model: Path | str,
     output: Path | str,
@@ -64,41 +97,42 @@ def profile(
     `inputs` is an .npz file to run on; without it inputs are made up. `runtime` adds what messages and microbatches
     take (`hethub.probe.runtime_figures`). `ranks` is how many will compute on this machine at once: they share its
     caches and memory, so the others run the same model while one is timed. With `training` each operation's backward
-    pass is timed as well ("backward_s"), and the loss is one of the operations.
+    pass is timed as well, adding its gradients up included: as one program ("backward_s") and as two
+    ("input_gradient_s", "weight_gradient_s"); so is a step of the optimizer (Adam), and the loss is one of the
+    operations.
     """
     if repeats < 1:
         raise HetHubError(f"repeats must be at least 1, got: {repeats}")
     if ranks < 1:
         raise HetHubError(f"ranks must be at least 1, got: {ranks}")
     with tempfile.TemporaryDirectory(prefix="hethub-profile-") as scratch, new_file(Path(output)) as file:
+        timing = Timing(inputs, repeats, ranks - 1)
+
+        def measure(step: TrainingStep | None, name: str) -> tuple[Path, dict[str, Any]]:
+            search = Search(recompute=False)
+            folder = compile(
+                model, Path(scratch) / name, stages=1, dims=dims, emit=("program",), search=search, training=step
+            )
+            return folder, timing.measure(folder, Path(scratch))
+
+        folder, measured = measure(training and replace(training, schedule=WHOLE), "whole")
         if training is not None:
-            # One backward program, which is timed by the operations that its calls belong to.
-            training = replace(training, schedule="1f1b")
-        search = Search(recompute=False)
-        folder = compile(
-            model, Path(scratch) / "out", stages=1, dims=dims, emit=("program",), search=search, training=training
-        )
-        times = Path(scratch) / "times.json"
-        arguments = ["--profile", str(folder)]
-        if inputs is not None:
-            arguments.append(f"--inputs={inputs}")
-        beside = [*arguments, f"--profile-out={Path(scratch) / 'beside.json'}", f"--repeats={WITHOUT_END}"]
-        with neighbours(ranks - 1, [str(tools.find("hh-run")), *beside]):
-            tools.run("hh-run", [*arguments, f"--profile-out={times}", f"--repeats={repeats}"])
-        measured = json.loads(times.read_text())
-        # What the process held beside what the plan of this one stage counts.
-        [stage] = json.loads((folder / "plan.json").read_text())["stages"]
-        counted = stage["parameter_bytes"] + max(stage["live_bytes"], stage["workspace_bytes"])
-        if training is not None:
-            counted = 2 * stage["parameter_bytes"] + stage["activation_bytes"] + stage["workspace_bytes"]
+            _, split = measure(replace(training, schedule=SPLIT), "split")
+            for signature, times in split["ops"].items():
+                # Where one program has all gradients nothing can be put off.
+                whole = times.get("backward_s", 0.0)
+                parts = {"input_gradient_s": times.get("input_gradient_s", whole)}
+                parts["weight_gradient_s"] = times.get("weight_gradient_s", 0.0)
+                measured["ops"][signature] |= parts
         content = {
             "device": "cpu",
             "machine": processor(),
             "threads": 1,
             "repeats": repeats,
             "ranks": ranks,
-            **({"runtime": runtime_figures()} if runtime else {}),
-            "library_bytes": max(0, measured["process_bytes"] - counted),
+            **({"runtime": runtime_figures() | (sum_figures() if training else {})} if runtime else {}),
+            # What the process held beside that.
+            "library_bytes": max(0, measured["process_bytes"] - counted_bytes(folder / "plan.json", measured)),
             **measured,
         }
         file.write_text(json.dumps(content, indent=1) + "\n")

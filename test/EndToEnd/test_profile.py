@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +46,44 @@ def test_training_profile_has_backward_passes(tmp_path: Path, layers: Path) -> N
     assert kinds == {"Gemm", "Relu", "Sub", "Mul", "ReduceMean"}
     gemm = next(entry for entry in content["ops"].values() if entry["op"] == "onnx.Gemm")
     assert gemm["backward_s"] > gemm["forward_s"] > 0
+    assert gemm["input_gradient_s"] > 0 and gemm["weight_gradient_s"] > 0
+    relu = next(entry for entry in content["ops"].values() if entry["op"] == "onnx.Relu")
+    assert relu["weight_gradient_s"] == 0 and relu["input_gradient_s"] > 0
+    # A byte of a parameter is read in less than a microsecond, and not in no time.
+    assert 1e-12 < content["optimizer_s_per_byte"] < 1e-6
     for way in ("forward_s", "backward_s"):
         total = sum(entry[way] * entry["count"] for entry in content["ops"].values())
         assert total == pytest.approx(content[way], rel=0.2)
 
     for entry in content["ops"].values():
-        entry["backward_s"] = 0.25 if entry["op"] == "onnx.Gemm" else 0
-    (tmp_path / "slow.json").write_text(json.dumps(content))
+        is_gemm = entry["op"] == "onnx.Gemm"
+        entry |= {
+            "backward_s": 0.25 * is_gemm,
+            "input_gradient_s": 0.125 * is_gemm,
+            "weight_gradient_s": 0.25 * is_gemm,
+        }
+    (tmp_path / "slow.json").write_text(json.dumps(content | {"optimizer_s_per_byte": 1e-3}))
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text("devices:\n  - {name: a, kind: cpu, memory: 1 GiB, profile: slow.json}\n")
-    plan = hethub.plan(layers, cluster=cluster, training=training)
-    # Half of a product's backward pass makes the gradient of its parameter.
-    seconds = [sum(stage[field] for stage in plan["stages"]) for field in ("backward_seconds", "weight_seconds")]
-    assert seconds == [0.25 * small_models.LAYERS, 0.125 * small_models.LAYERS]
+    # In one part and in two: what is measured of the programs that run.
+    for schedule, backward in (("1f1b", 0.25), ("zero-bubble", 0.375)):
+        plan = hethub.plan(layers, cluster=cluster, training=replace(training, schedule=schedule))
+        [stage] = plan["stages"]
+        assert plan["schedule"] == schedule
+        assert stage["backward_seconds"] == backward * small_models.LAYERS
+        assert stage["weight_seconds"] == 0.25 * small_models.LAYERS
+        assert stage["trained_bytes"] == stage["parameter_bytes"] > 0
+        assert stage["optimizer_seconds"] == pytest.approx(1e-3 * stage["trained_bytes"])
+
+
+def test_frozen_parameters_have_neither_gradient_nor_optimizer_state(layers: Path) -> None:
+    training = hethub.TrainingStep(loss="mse", freeze=["[wb]_[012]"])
+    [stage] = hethub.plan(layers, stages=1, training=training)["stages"]
+    one = 4 * (small_models.WIDTH + 1) * small_models.WIDTH
+    assert (stage["parameter_bytes"], stage["trained_bytes"]) == (one * small_models.LAYERS, one)
+    kept = stage["memory_bytes"] - stage["workspace_bytes"] - stage["in_flight"] * stage["activation_bytes"]
+    # Weight, gradient and two moments of what is trained; the weight alone of the rest.
+    assert kept == 4 * one + (small_models.LAYERS - 1) * one
 
 
 def test_neighbours_run_while_the_model_is_timed_and_not_longer(

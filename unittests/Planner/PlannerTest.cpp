@@ -69,6 +69,89 @@ TEST(Planner, TiedWeightsCountOnceAStage) {
   EXPECT_EQ(plan.stages[0].memoryBytes, 90);
 }
 
+TEST(Planner, FrozenParametersHaveNeitherGradientNorOptimizerState) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 1, 1000)};
+  cluster.types[0].memoryBandwidth = 7;
+  Graph graph = chain({1, 1}, {1});
+  graph.nodes[0].parameterBytes = graph.nodes[0].frozenBytes = 10;
+  graph.nodes[1].parameterBytes = 20;
+  graph.sharedParameters = {{"frozen", 100, {0, 1}, true},
+                            {"trained", 200, {0, 1}, false}};
+  Options options;
+  options.training = true;
+  Stage stage = mustPlan(graph, cluster, options).stages[0];
+  EXPECT_EQ(stage.parameterBytes, 330);
+  EXPECT_EQ(stage.trainedBytes, 220);
+  EXPECT_EQ(stage.memoryBytes, 110 + 4 * 220);
+  // Adam moves 7 bytes for each.
+  EXPECT_DOUBLE_EQ(stage.optimizerSeconds, 220);
+  // What was measured goes before; an emulated device is slower there too.
+  cluster.types[0].runtime.optimizerPerByte = 0.5;
+  cluster.types[0].emulatedSlowdown = 3;
+  EXPECT_DOUBLE_EQ(mustPlan(graph, cluster, options).stages[0].optimizerSeconds,
+                   330);
+}
+
+/// Two stages that do not fit on one device, each of which keeps 10 bytes a
+/// microbatch.
+TEST(Planner, MemoryFollowsTheSchedule) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2, 100)};
+  setLinks(cluster, 1e9, 0);
+  Graph graph = chain({1, 1}, {1});
+  for (Node &node : graph.nodes) {
+    node.parameterBytes = 15;
+    node.activationBytes = 10;
+    node.backwardSeconds = {1};
+  }
+  Options options;
+  options.training = true;
+  options.replicas = false;
+  options.microbatches = 4;
+  Plan plan = mustPlan(graph, cluster, options);
+  ASSERT_EQ(plan.stages.size(), 2u);
+  EXPECT_EQ(plan.stages[0].inFlight, 3u); // one of them on its way
+  EXPECT_EQ(plan.stages[1].inFlight, 1u);
+  // All forwards first: all four microbatches are kept in both.
+  options.schedule = simulator::ScheduleKind::GPipe;
+  plan = mustPlan(graph, cluster, options);
+  for (const Stage &stage : plan.stages) {
+    EXPECT_EQ(stage.inFlight, 4u);
+    EXPECT_EQ(stage.memoryBytes, 100);
+  }
+  cluster.types[0].memoryBytes = 99;
+  EXPECT_EQ(messageOf(graph, cluster, options),
+            "the model must fit in the devices' memory, got: no plan does; in "
+            "the best attempt (2 stages) stage 0 ('layer0' to 'layer0') on "
+            "device type 'a' needs 100 bytes of 99 bytes and lacks 1 bytes");
+}
+
+/// Gradients of parameters wait for nobody: a microbatch's way forth and back
+/// is shorter without them, and what a stage has to do is the same.
+TEST(Planner, WhatZeroBubblePutsOffIsNotOnTheWay) {
+  cluster::Cluster cluster;
+  cluster.types = {device("a", 2)};
+  setLinks(cluster, 1e9, 0);
+  Graph graph = chain({1, 1}, {1});
+  for (Node &node : graph.nodes) {
+    node.backwardSeconds = {2};
+    node.weightSeconds = {1};
+  }
+  Options options;
+  options.training = true;
+  options.replicas = false;
+  options.microbatches = 5;
+  options.exactStages = 2;
+  Plan inTurn = mustPlan(graph, cluster, options);
+  options.schedule = simulator::ScheduleKind::ZeroBubble;
+  Plan apart = mustPlan(graph, cluster, options);
+  EXPECT_NEAR(inTurn.stepSeconds, 2 * 3 + 4 * 3, 1e-6);
+  EXPECT_NEAR(apart.stepSeconds, 2 * 2 + 4 * 3 + 1, 1e-6);
+  EXPECT_LT(apart.simulatedSeconds, inTurn.simulatedSeconds);
+  EXPECT_LE(apart.lowerBoundSeconds, apart.stepSeconds);
+}
+
 TEST(Planner, CutsGoWhereScopesChange) {
   cluster::Cluster cluster;
   cluster.types = {device("a", 2)};

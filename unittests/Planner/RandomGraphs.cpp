@@ -106,6 +106,17 @@ Problem randomProblem(unsigned seed, unsigned maxNodes) {
       options.memoryLimits.push_back(
           std::max<int64_t>(8, int64_t(total * random.real(0.2, 1.2))));
   }
+  if (random.chance(0.3))
+    options.schedule = random.chance(0.5) ? simulator::ScheduleKind::GPipe
+                                          : simulator::ScheduleKind::ZeroBubble;
+  for (Node &node : graph.nodes) {
+    const double share = random.chance(0.5) ? random.real(0, 1) : 0;
+    for (unsigned type = 0; type < types; ++type)
+      node.weightSeconds.push_back(share * node.backwardSeconds[type]);
+    node.frozenBytes = random.chance(0.1) ? node.parameterBytes : 0;
+  }
+  for (SharedParameter &parameter : graph.sharedParameters)
+    parameter.frozen = random.chance(0.2);
   return problem;
 }
 

@@ -31,8 +31,7 @@ TEST(SimulatePlan, IsNeverFasterThanItsBusiestReplica) {
     // the other, which the table may overlap; but each replica has its work.
     for (const Stage &stage : plan->stages)
       ASSERT_GE(result->stepSeconds * (1 + 1e-9),
-                stage.forwardSeconds + stage.backwardSeconds +
-                    stage.steadySeconds(plan->microbatches))
+                stage.fillSeconds() + stage.steadySeconds(plan->microbatches))
           << "seed " << seed;
     ASSERT_LE(simulatePlan(problem.graph, problem.cluster, *plan).stepSeconds,
               result->stepSeconds * (1 + 1e-9))

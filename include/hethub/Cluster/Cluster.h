@@ -26,9 +26,15 @@ struct RuntimeFigures {
   double sendPerByte = 0;    ///< of each of its bytes.
   double receive = 0;        ///< Of taking one, and
   double receivePerByte = 0; ///< of each of its bytes.
-  int64_t baseBytes = 0;     ///< Of a process that computes nothing.
-  int64_t libraryBytes = 0;  ///< Of one beside weights and values that runs all
-                             ///< kinds of operations of the profile's model.
+  /// Of the optimizer step for each byte of trained parameters; 0: not known.
+  double optimizerPerByte = 0;
+  /// Of a sum over ranks of this machine as `simulator::allReduceSeconds` has
+  /// it; 0: not known.
+  double sumLatency = 0, sumBytesPerSecond = 0;
+  int64_t rankBytes = 0;    ///< Of one that only sends and receives.
+  int64_t baseBytes = 0;    ///< Of a process that computes nothing.
+  int64_t libraryBytes = 0; ///< Of one beside weights and values that runs all
+                            ///< kinds of operations of the profile's model.
 };
 
 /// A kind of device and how many of it there are. A figure of 0 is not known

@@ -22,11 +22,14 @@ def AnnotateCost : Pass<"hh-annotate-cost", "::mlir::ModuleOp"> {
     All shapes must be static: the dimensions that the model leaves open are named in one error. Sizes that depend on
     data (NonZero) count as 1, with a warning. The device types are those that hh-load-cluster put into the module.
     `kept` counts a value at the first operation that keeps it; operations that no parameter reaches, or only ones that
-    are `frozen`, have no backward part. What depends on parameters and constants alone is computed once, when a program is loaded, and takes no time of
+    are `frozen`, have no backward part. With `training`, seconds have a third figure, what gradients of parameters take
+    of the backward time, and a parameter that is not trained gets `hh.frozen`. With `split-backward` a profile's times of
+    backward passes in two parts count, those of programs for zero-bubble schedules. What depends on parameters and constants alone is computed once, when a program is loaded, and takes no time of
     a microbatch: except with `training`, where parameters change.
   }];
   let options = [
-    Option<"training", "training", "bool", "false", "operations on parameters alone run for each microbatch">,
+    Option<"training", "training", "bool", "false", "costs of a training step: operations on parameters alone run for each microbatch">,
+    Option<"splitBackward", "split-backward", "bool", "false", "gradients of parameters have a program of their own">,
     ListOption<"frozen", "frozen", "std::string", "parameters without a gradient: glob patterns of names">,
   ];
   let dependentDialects = ["::hethub::hh::HHDialect"];

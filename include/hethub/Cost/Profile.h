@@ -7,8 +7,9 @@
 //   "count": 12}}
 //
 // or the same under "ops", beside notes on what was measured: {"device": "cpu",
-// "machine": "...", "ops": {...}}. `backward_s` and `count` may be left out;
-// other fields are ignored.
+// "machine": "...", "ops": {...}}. `backward_s` is that of one backward
+// program, `input_gradient_s` and `weight_gradient_s` those of one in two
+// parts. They and `count` may be left out; other fields are ignored.
 //===----------------------------------------------------------------------===//
 
 #ifndef HETHUB_COST_PROFILE_H
@@ -24,6 +25,8 @@ namespace hethub::cost {
 struct ProfileEntry {
   double forward = 0; ///< seconds
   std::optional<double> backward;
+  /// Of a backward pass in two parts.
+  std::optional<double> inputGradient, weightGradient;
 };
 
 struct Profile {

@@ -12,6 +12,7 @@ namespace hethub::cost {
 struct Times {
   double forward = 0;
   double backward = 0;
+  double weight = 0; ///< Of backward: gradients of parameters.
 };
 
 /// What an operation's time on a device depends on.

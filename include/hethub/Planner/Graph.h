@@ -21,8 +21,13 @@ struct Node {
   std::vector<double> forwardSeconds;  ///< Per type, of one microbatch.
                                        ///< Infinity: cannot run there.
   std::vector<double> backwardSeconds; ///< Per type; empty: no backward part.
-  int64_t parameterBytes = 0;  ///< Weights that this node alone reads. Others:
-                               ///< Graph::sharedParameters.
+  /// Per type: of these, what gradients of parameters take, which zero-bubble
+  /// schedules put off; empty: nothing.
+  std::vector<double> weightSeconds;
+  int64_t parameterBytes = 0; ///< Weights that this node alone reads. Others:
+                              ///< Graph::sharedParameters.
+  int64_t frozenBytes = 0; ///< Of these, what is not trained: neither gradient
+                           ///< nor optimizer state.
   int64_t activationBytes = 0; ///< Kept from forward to backward, for each
                                ///< microbatch in flight (training).
   int64_t workspaceBytes = 0; ///< Needed while it runs: its inputs, outputs and
@@ -58,6 +63,7 @@ struct SharedParameter {
   std::string name;
   int64_t bytes = 0;
   std::vector<unsigned> users;
+  bool frozen = false; ///< Not trained.
 };
 
 struct Graph {

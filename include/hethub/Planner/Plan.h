@@ -5,6 +5,7 @@
 
 #include "hethub/Cluster/Cluster.h"
 #include "hethub/Planner/Graph.h"
+#include "hethub/Simulator/Schedule.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,8 +18,11 @@ struct Options {
   unsigned microbatches = 1;   ///< Of one step.
   unsigned microbatchSize = 0; ///< Samples of one, for what is printed; 0: not
                                ///< known.
-  bool training = false;    ///< Backward times, gradients, optimizer state and
-                            ///< kept activations count.
+  bool training = false; ///< Backward times, gradients, optimizer state and
+                         ///< kept activations count.
+  /// Order of a training step: what is in flight, and what is put off.
+  simulator::ScheduleKind schedule =
+      simulator::ScheduleKind::OneForwardOneBackward;
   unsigned maxStages = 0;   ///< 0: as many as there are devices.
   unsigned exactStages = 0; ///< 0: as many as are best.
   bool replicas = true; ///< Stages may have several replicas; false: one each.
@@ -69,7 +73,10 @@ struct Stage {
   // Predicted, of one microbatch on one replica.
   double forwardSeconds = 0;
   double backwardSeconds = 0; ///< With the forward pass where `recompute`.
-  double receiveSeconds = 0;  ///< All messages into this stage.
+  double weightSeconds = 0;   ///< Of these, gradients of parameters.
+  double lateSeconds = 0; ///< Of these, what the schedule puts off, so that no
+                          ///< other stage waits for it.
+  double receiveSeconds = 0; ///< All messages into this stage.
   int64_t receiveBytes = 0;
   /// Most microbatches between their forward and their backward, of all
   /// replicas together: what the schedule runs ahead. Inference: `replicas`.
@@ -81,6 +88,7 @@ struct Stage {
   int64_t memoryLimit = 0; ///< 0: none.
 
   // Predicted, once a step (training).
+  int64_t trainedBytes = 0;    ///< Of these, what has gradients.
   double allReduceSeconds = 0; ///< Replicas sum their gradients.
   double optimizerSeconds = 0;
 
@@ -92,11 +100,15 @@ struct Stage {
     return (inFlight + replicas - 1) / replicas;
   }
   /// Seconds that its first replica, which has ceil(m / r) microbatches, is
-  /// busy after its first one.
+  /// busy beside that.
   double steadySeconds(unsigned microbatches) const {
     return ((microbatches + replicas - 1) / replicas - 1.0) *
                (forwardSeconds + backwardSeconds) +
-           allReduceSeconds + optimizerSeconds;
+           lateSeconds + allReduceSeconds + optimizerSeconds;
+  /// What the first microbatch takes on its way forth and back.
+  double fillSeconds() const {
+    return forwardSeconds + backwardSeconds - lateSeconds;
+  }
   }
 };
 
@@ -112,6 +124,8 @@ struct Plan {
                                 ///< long to be run here.
   double lowerBoundSeconds =
       0; ///< No plan whatever of this graph on this cluster is faster.
+  simulator::ScheduleKind schedule =
+      simulator::ScheduleKind::OneForwardOneBackward;
   /// No plan that cuts the graph's order into contiguous stages is faster.
   /// Equal to stepSeconds where the search is complete.
   double orderBoundSeconds = 0;

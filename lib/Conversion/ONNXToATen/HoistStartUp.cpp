@@ -2,6 +2,7 @@
 
 #include "hethub/Conversion/ONNXToATen/Passes.h"
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
+#include "hethub/Dialect/HH/IR/Dependence.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 
 #include "mlir/IR/Builders.h"
@@ -28,19 +29,19 @@ bool isSource(Operation *op) {
 /// Operations of the block that depend on constants alone, and on parameters
 /// where these never change, in order.
 llvm::SetVector<Operation *> constantWork(Block &block, bool training) {
+  llvm::DenseSet<Value> constant;
+  hh::addComputedFrom(
+      block,
+      [&](Operation *op) {
+        return isSource(op) && !(training && isa<hh::GetParameterOp>(op));
+      },
+      [](Operation *op) { return isa<aten::CallInterface>(op) && isPure(op); },
+      constant);
   llvm::SetVector<Operation *> work;
-  for (Operation &op : block) {
-    if (!isa<aten::CallInterface>(op) || !isPure(&op))
-      continue;
-    bool constant = llvm::all_of(op.getOperands(), [&](Value operand) {
-      Operation *producer = operand.getDefiningOp();
-      return producer && (work.contains(producer) ||
-                          (isSource(producer) &&
-                           !(training && isa<hh::GetParameterOp>(producer))));
-    });
-    if (constant)
+  for (Operation &op : block)
+    if (!isSource(&op) && op.getNumResults() > 0 &&
+        constant.contains(op.getResult(0)))
       work.insert(&op);
-  }
   return work;
 }
 

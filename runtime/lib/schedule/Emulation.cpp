@@ -45,6 +45,13 @@ bool hethub::runtime::sleepOut(Clock::time_point begin, double targetS) {
   return true;
 }
 
+void hethub::runtime::sleepInProportion(const DeviceSpec &device,
+                                        Clock::time_point begin) {
+  if (device.emulatedSlowdown > 0)
+    sleepOut(begin,
+             device.emulatedSlowdown * secondsBetween(begin, Clock::now()));
+}
+
 void hethub::runtime::sleepPrecisely() {
 #ifdef __linux__
   prctl(PR_SET_TIMERSLACK, 1);

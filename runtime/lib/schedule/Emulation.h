@@ -22,6 +22,10 @@ double emulatedS(const DeviceSpec &device, Action action, double measuredS);
 /// compute overran its emulated time.
 bool sleepOut(Clock::time_point begin, double targetS);
 
+/// Sleeps until what began at `begin` and has no profile has lasted as long as
+/// on the emulated device.
+void sleepInProportion(const DeviceSpec &device, Clock::time_point begin);
+
 /// Lets the calling thread's sleeps end within microseconds of their time; the
 /// kernel's default slack of 50 would add up.
 void sleepPrecisely();

@@ -24,6 +24,7 @@ constexpr const char *usage =
        hh-run --probe BYTES [--probe-work SECONDS] [--probe-kinds FROM,TO] [--probe-via host|direct]
               [--probe-chunk BYTES] [options]
                                             one of two ranks that send BYTES a microbatch and compute as long
+       hh-run --probe-sum BYTES [options]   one of several ranks that sum BYTES over all of them
 
 Rank and number of ranks come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (torchrun, hethub run)
 or SLURM_PROCID, SLURM_NTASKS (srun).
@@ -105,7 +106,10 @@ int run(std::vector<std::string> arguments) {
       !together && !suite && takeOption(arguments, "--profile", folder);
   takeOption(arguments, "--profile-out", profileOut);
   std::optional<ProbeOptions> probe = takeProbe(arguments);
-  size_t expected = together || suite || profile || probe ? 0 : 1;
+  std::string summed;
+  bool probesSum = takeOption(arguments, "--probe-sum", summed);
+  size_t expected =
+      together || suite || profile || probe || probesSum ? 0 : 1;
   if (arguments.size() > expected)
     fail("unknown argument, see --help: ", arguments[expected]);
   if (arguments.size() < expected)
@@ -130,6 +134,10 @@ int run(std::vector<std::string> arguments) {
                              options.inputs, options.repeats, options.threads));
     return 0;
   }
+  if (probesSum)
+    return probeSum(static_cast<int64_t>(
+                        numberOf("--probe-sum", summed, 4294967296.0)),
+                    options);
   if (probe)
     return runProcess(
         [&](int rank) { return RankProgram{probeStage(rank, *probe)}; },

@@ -2,9 +2,9 @@
 
 #include "hethub/Dialect/HH/Transforms/CloneRules.h"
 
+#include "hethub/Dialect/HH/IR/Dependence.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -40,23 +40,16 @@ llvm::SetVector<Value> hethub::hh::readValues(Operation *op) {
 }
 
 CloneRules::CloneRules(func::FuncOp function) {
+  addComputedFrom(
+      function.getBody().front(), isConstantLike,
+      [](Operation *) { return true; }, ofParameters);
   for (Operation &op : function.getBody().front())
     if (!op.hasTrait<OpTrait::IsTerminator>())
       kinds[&op] = judge(&op);
 }
 
-/// Such values cost nothing while a model runs: they are computed once, when a
-/// program is loaded.
-bool CloneRules::dependsOnParametersAlone(Operation *op) {
-  return isMemoryEffectFree(op) &&
-         llvm::all_of(readValues(op), [&](Value value) {
-           Operation *producer = value.getDefiningOp();
-           return producer && sources(value).empty();
-         });
-}
-
 CloneRules::Kind CloneRules::judge(Operation *op) {
-  if (isConstantLike(op) || dependsOnParametersAlone(op))
+  if (op->getNumResults() > 0 && ofParameters.contains(op->getResult(0)))
     return Kind::Clone;
   if (!isViewLike(op) || !llvm::all_of(op->getOperandTypes(), isSendable) ||
       !llvm::all_of(op->getResultTypes(), isSendable))

@@ -80,6 +80,8 @@ static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
         seconds ? seconds[0] : std::numeric_limits<double>::infinity());
     node.backwardSeconds.push_back(
         seconds ? seconds[1] : std::numeric_limits<double>::infinity());
+    node.weightSeconds.push_back(seconds && seconds.size() > 2 ? seconds[2]
+                                                               : 0);
     // Views cost next to nothing.
     if (clone)
       node.cloneSeconds.push_back(0);
@@ -119,10 +121,15 @@ static void addParameters(ModelGraph &model, CloneRules &rules) {
   for (auto &[name, nodes] : users) {
     auto parameter = module.lookupSymbol<ParameterOp>(name);
     int64_t bytes = parameter ? byteSize(parameter.getType()) : 0;
-    if (nodes.size() == 1)
-      model.graph.nodes[nodes.front()].parameterBytes += bytes;
-    else
-      model.graph.sharedParameters.push_back({name.str(), bytes, nodes});
+    const bool frozen = parameter && parameter->hasAttr(frozenAttrName);
+    if (nodes.size() > 1) {
+      model.graph.sharedParameters.push_back(
+          {name.str(), bytes, nodes, frozen});
+      continue;
+    }
+    planner::Node &node = model.graph.nodes[nodes.front()];
+    node.parameterBytes += bytes;
+    node.frozenBytes += frozen ? bytes : 0;
   }
 }
 

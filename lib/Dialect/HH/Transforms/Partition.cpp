@@ -1,7 +1,5 @@
 //===- Partition.cpp - operations of @main into pipeline stages -----------===//
 
-#include "WeightShare.h"
-
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
 #include "hethub/Dialect/HH/Transforms/Fingerprint.h"
@@ -14,7 +12,6 @@
 #include "hethub/Planner/LiveBytes.h"
 #include "hethub/Planner/PlanFile.h"
 #include "hethub/Planner/Planner.h"
-#include "hethub/Simulator/PipelineFile.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -83,11 +80,23 @@ static planner::Plan planOfNothing(unsigned microbatches) {
   return plan;
 }
 
-/// What a process of each stage holds beside weights and values: of what the
-/// profile's model needed beyond an idle process, the share that its kinds of
-/// operations have in the time of this model (they bring the kernels' code),
-/// half of it in proportion to its values alive (scratch memory, and what the
-/// allocator keeps).
+/// Values of one microbatch that are there at once.
+static double aliveBytes(const planner::Graph &graph, ArrayRef<unsigned> nodes,
+                         bool training) {
+  if (!training)
+    return double(planner::liveBytes(graph, nodes));
+  int64_t kept = 0, workspace = 0;
+  for (unsigned node : nodes) {
+    kept += graph.nodes[node].activationBytes;
+    workspace = std::max(workspace, graph.nodes[node].workspaceBytes);
+  }
+  return double(kept + workspace);
+}
+
+/// What a process of each stage holds beside weights and values. Of what the
+/// profile's model needed beyond an idle process the allocator kept as much
+/// again as was alive, and keeps that of what is alive in a stage; the rest is
+/// code and scratch memory of kernels, which a part of the model needs too.
 static void addLibraryBytes(const hh::ModelGraph &model,
                             const cluster::Cluster &cluster,
                             const planner::Plan &plan,
@@ -95,50 +104,26 @@ static void addLibraryBytes(const hh::ModelGraph &model,
   llvm::json::Array &stages = *figures.getAsObject()->getArray("stages");
   std::vector<unsigned> everything(model.ops.size());
   std::iota(everything.begin(), everything.end(), 0);
-  double mostAlive = double(planner::liveBytes(model.graph, everything));
+  const double all = aliveBytes(model.graph, everything, plan.training);
+  const bool sends = plan.stages.size() > 1 || plan.stages[0].replicas > 1;
   for (auto [stage, value] : llvm::zip(plan.stages, stages)) {
     const cluster::RuntimeFigures &runtime =
         cluster.types[stage.deviceType].runtime;
-    auto kindOf = [&](size_t node) {
-      return model.ops[node]->getName().getStringRef();
-    };
-    llvm::StringSet<> kinds;
-    for (unsigned node : stage.nodes)
-      kinds.insert(kindOf(node));
-    double all = 0, own = 0;
-    for (size_t node = 0; node < model.ops.size(); ++node) {
-      double seconds = model.graph.nodes[node].forwardSeconds[stage.deviceType];
-      if (!std::isfinite(seconds))
-        continue;
-      all += seconds;
-      own += kinds.contains(kindOf(node)) ? seconds : 0;
-    }
-    double share = all > 0 ? own / all : 1;
-    if (mostAlive > 0)
-      share *= (1 + std::min(1.0, planner::liveBytes(model.graph, stage.nodes) /
-                                      mostAlive)) /
-               2;
-    int64_t kernels =
-        std::max<int64_t>(0, runtime.libraryBytes - runtime.baseBytes);
+    const double base =
+                     double(std::min(runtime.baseBytes, runtime.libraryBytes)),
+                 kernels = double(runtime.libraryBytes) - base,
+                 slack = all > 0 ? std::min(1.0, kernels / all) : 0,
+                 alive = aliveBytes(model.graph, stage.nodes, plan.training),
+                 connections =
+                     sends && base > 0
+                         ? std::max(0.0, double(runtime.rankBytes) - base)
+                         : 0;
     (*value.getAsObject())["library_bytes"] =
-        std::min(runtime.baseBytes, runtime.libraryBytes) +
-        int64_t(double(kernels) * share);
+        int64_t(base + connections + kernels - slack * (all - alive));
   }
 }
 
-/// Of the stage's backward pass, what gradients of parameters take.
-static double weightSeconds(const hh::ModelGraph &model, hh::CloneRules &rules,
-                            const planner::Stage &stage) {
-  double seconds = 0;
-  for (unsigned node : stage.nodes)
-    seconds += model.graph.nodes[node].backwardSeconds[stage.deviceType] *
-               hh::weightShare(model.ops[node], rules);
-  return std::min(seconds, stage.backwardSeconds);
-}
-
-static hh::StageDescription describe(const hh::ModelGraph &model,
-                                     hh::CloneRules &rules,
-                                     const cluster::Cluster &cluster,
+static hh::StageDescription describe(const cluster::Cluster &cluster,
                                      const planner::Plan &plan,
                                      const planner::Stage &stage) {
   hh::StageDescription description;
@@ -147,7 +132,7 @@ static hh::StageDescription describe(const hh::ModelGraph &model,
   description.forwardSeconds = stage.forwardSeconds;
   if (plan.training) {
     description.backwardSeconds = stage.backwardSeconds;
-    description.weightSeconds = weightSeconds(model, rules, stage);
+    description.weightSeconds = stage.weightSeconds;
     description.inFlight = stage.inFlight;
     description.recompute = stage.recompute;
   }
@@ -175,8 +160,7 @@ private:
                                const planner::Options &options,
                                const planner::Plan &plan,
                                llvm::json::Value &figures);
-  void addTraining(func::FuncOp function, ArrayRef<hh::StageDescription> stages,
-                   llvm::json::Value &figures);
+  void addLoss(func::FuncOp function, llvm::json::Value &figures);
   LogicalResult writePlan(const llvm::json::Value &figures);
 };
 } // namespace
@@ -227,39 +211,13 @@ LogicalResult Partition::addExplanation(
   return success();
 }
 
-/// What the plan file says of a training step beside the planner's figures.
-/// The planner's own figure is that of one forward, one backward.
-static void simulateSchedule(llvm::json::Object &plan) {
-  // As `hethub predict` reads it.
-  std::string text =
-      llvm::formatv("{0}", llvm::json::Value(llvm::json::Object(plan)));
-  llvm::Expected<simulator::PlannedStep> step =
-      simulator::parsePlannedStep(text, "plan");
-  if (!step)
-    return llvm::consumeError(step.takeError());
-  simulator::Schedule table = scheduleOf(*step, step->microbatches);
-  plan["simulated_seconds"] =
-      simulateGenerated(table, step->pipeline).stepSeconds;
-}
-
-void Partition::addTraining(func::FuncOp function,
-                            ArrayRef<hh::StageDescription> stages,
-                            llvm::json::Value &figures) {
+void Partition::addLoss(func::FuncOp function, llvm::json::Value &figures) {
   if (!training)
     return;
-  llvm::json::Object &plan = *figures.getAsObject();
-  for (auto [stage, value] : llvm::zip(stages, *plan.getArray("stages")))
-    (*value.getAsObject())["weight_seconds"] = stage.weightSeconds;
-  if (!schedule.empty()) {
-    plan["schedule"] = schedule.getValue();
-    // 0: the table is too long to be run.
-    if (plan.getNumber("simulated_seconds").value_or(0) > 0)
-      simulateSchedule(plan);
-  }
   for (unsigned i = 0; i < function.getNumResults(); ++i)
     if (function.getResultAttr(i, hh::lossAttrName))
       if (auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name"))
-        plan["loss"] = name.getValue();
+        (*figures.getAsObject())["loss"] = name.getValue();
 }
 
 LogicalResult Partition::writePlan(const llvm::json::Value &figures) {
@@ -305,6 +263,12 @@ LogicalResult Partition::partition() {
   options.microbatchSize = microbatchSize;
   options.exactStages = stages;
   options.training = training;
+  if (std::optional<simulator::ScheduleKind> kind =
+          simulator::scheduleKindOf(schedule))
+    options.schedule = *kind;
+  else
+    return function.emitError("schedule must be ")
+           << simulator::scheduleKindNames() << ", got: " << schedule;
   options.replicas = replicas;
   options.tensorParallel = tensorParallel;
   options.recompute = recompute;
@@ -340,10 +304,10 @@ LogicalResult Partition::partition() {
   }
   std::vector<hh::StageDescription> descriptions;
   for (const planner::Stage &stage : plan->stages)
-    descriptions.push_back(describe(*model, rules, cluster, *plan, stage));
+    descriptions.push_back(describe(cluster, *plan, stage));
   llvm::json::Value figures = planner::planToJSON(model->graph, cluster, *plan);
   addLibraryBytes(*model, cluster, *plan, figures);
-  addTraining(function, descriptions, figures);
+  addLoss(function, figures);
   if (failed(addExplanation(function, rules, *model, cluster, options, *plan,
                             figures)) ||
       failed(writePlan(figures)))

@@ -440,9 +440,8 @@ SmallVector<Value> ox::keptValues(Operation *op) {
   case Kept::Output:
     add(node.output(0));
     break;
-  case Kept::Recurrent: // gates are computed again from these
+  case Kept::Recurrent: // with `keptInside`
     add(node.input(0));
-    add(node.output(0));
     break;
   case Kept::Inputs:
     for (Value operand : op->getOperands())
@@ -468,6 +467,36 @@ SmallVector<Value> ox::keptValues(Operation *op) {
     break;
   }
   return kept;
+}
+
+/// Values of the size of a state that a step of lib/Differentiate's cells
+/// keeps.
+static int64_t keptStates(StringRef cell) {
+  return llvm::StringSwitch<int64_t>(cell)
+      .Case("LSTM", 7) // three gates, candidate, cell, its tanh, output
+      .Case("GRU", 6) // two gates, one less the update, candidate, its share of
+                      // the state, output
+      .Default(1);    // output
+}
+
+int64_t ox::keptInside(Operation *op) {
+  if (!isNode(op))
+    return 0;
+  Node node(op);
+  ArrayRef<int64_t> input = shapeOf(node.input(0)),
+                    again = shapeOf(node.input(2)); // directions, gates, hidden
+  if (ruleOf(node).kept != Kept::Recurrent || input.size() != 3 ||
+      again.size() != 3)
+    return 0;
+  const int64_t directions = extent(again[0]), hidden = extent(again[2]),
+                steps = extent(input[0]) * extent(input[1]);
+  auto element = cast<ShapedType>(node.input(0).getType()).getElementType();
+  int64_t bytesOfOne =
+      element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 0;
+  // A direction that starts at the end keeps its input turned round.
+  int64_t inputs = (directions - 1) * extent(input[2]);
+  return steps * bytesOfOne *
+         (inputs + directions * hidden * keptStates(node.opType()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -567,5 +596,6 @@ OpWork ox::workOf(Operation *op) {
     work.backwardFlops = work.forwardFlops * rule.backwardRatio;
   for (Value value : keptValues(op))
     work.keptBytes += bytes(value);
+  work.keptBytes += keptInside(op);
   return work;
 }

@@ -49,8 +49,9 @@ public:
 
 private:
   Kind judge(mlir::Operation *op);
-  bool dependsOnParametersAlone(mlir::Operation *op);
 
+  /// Computed once, when a program is loaded: no cost while a model runs.
+  llvm::DenseSet<mlir::Value> ofParameters;
   llvm::DenseMap<mlir::Operation *, Kind> kinds;
   llvm::DenseMap<mlir::Value, llvm::SetVector<mlir::Value>> sourcesOf;
 };

@@ -9,6 +9,9 @@
 
 namespace hethub::hh {
 
+/// On hh.parameter, by hh-annotate-cost of a training step: it is not trained.
+constexpr llvm::StringLiteral frozenAttrName = "hh.frozen";
+
 /// The operations of @main in the order that is cut, and the planner's graph of
 /// them: node k is operation k.
 struct ModelGraph {

@@ -26,6 +26,10 @@ bool isView(mlir::Operation *op);
 /// are values that are not floats, indices apart.
 llvm::SmallVector<mlir::Value> keptValues(mlir::Operation *op);
 
+/// Bytes of values inside `op`, neither operands nor results, that its backward
+/// pass reads: gates and states of a recurrent network, step by step.
+int64_t keptInside(mlir::Operation *op);
+
 /// The value whose storage `value` shares, through any number of views.
 mlir::Value storageOf(mlir::Value value);
 
