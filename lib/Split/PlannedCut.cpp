@@ -323,6 +323,10 @@ llvm::json::Value cutByPlan(ModelCut &cut, const Options &options,
   OwningOpRef<ModuleOp> module = costedModule(cut, options, context);
   addTypes(cut, *module);
   cluster::Cluster cluster = hh::readCluster(*module);
+  // Equal devices stand for any: their memory is not that of this machine.
+  if (options.cluster.empty())
+    for (cluster::DeviceType &type : cluster.types)
+      type.memoryBytes = 0;
   GraphBuilder builder(cut, *module, cluster);
   planner::Graph graph = builder.build();
   planner::Options search;

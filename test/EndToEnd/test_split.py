@@ -262,7 +262,7 @@ REAL = [
     "ocr_recognise.package",
     "bert.legacy",
     "resnet50.static",
-    "llama.op23",
+    "gpt2.op23",
     "unet.dyn",
 ]
 
