@@ -194,7 +194,7 @@ def split_command(arguments: argparse.Namespace) -> None:
             stages=arguments.stages,
             at=[border for borders in arguments.at for border in borders],
             annotated=arguments.annotated,
-            dims={} if arguments.at or arguments.annotated else sizes,
+            dims=sizes,
             microbatches=arguments.microbatches,
             reference_weights=arguments.reference_weights,
             annotate=arguments.annotate,

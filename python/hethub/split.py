@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import tools
+from .compile import compile_arguments
 from .errors import HetHubError
 from .folders import MARKER, new_folder
 from .table import amount, milliseconds, render
@@ -47,19 +48,14 @@ def split(
 
     The folder appears complete or not at all; a folder that hethub wrote before is replaced.
     """
-    if (cluster is not None or stages is not None) + bool(at) + annotated != 1:
+    planned = cluster is not None or stages is not None
+    if planned + bool(at) + annotated != 1:
         raise HetHubError("give one of: a cluster or a number of stages, borders, the model's own annotations")
-    if stages is not None and stages < 1:
-        raise HetHubError(f"stages must be at least 1, got: {stages}")
-    if microbatches is not None and microbatches < 1:
-        raise HetHubError(f"microbatches must be at least 1, got: {microbatches}")
     arguments = [str(model)]
-    arguments += [] if cluster is None else [f"--cluster={cluster}"]
-    arguments += [] if stages is None else [f"--stages={stages}"]
+    if planned:
+        arguments = compile_arguments(model, cluster, stages, dims, None, microbatches)
     arguments += [f"--at={border}" for border in at]
     arguments += ["--annotated"] if annotated else []
-    arguments += [f"--dim={name}={size}" for name, size in (dims or {}).items()]
-    arguments += [] if microbatches is None else [f"--microbatches={microbatches}"]
     arguments += ["--reference-weights"] if reference_weights else []
     arguments += ["--annotate"] if annotate else []
     where = folder_of_weights(Path(output)) if reference_weights else new_folder(Path(output))
