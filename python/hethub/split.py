@@ -88,23 +88,27 @@ def size_of(port: Mapping[str, Any]) -> str:
 
 
 def split_table(manifest: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """One line a stage: what it has, and which tensors it takes from whom and hands on to whom."""
-    planned = plan["stages"] if "step_seconds" in plan else None
+    """What each stage has, and which tensors go from where to where."""
+    stages = manifest["stages"]
+    planned = "step_seconds" in plan
     rows = []
-    for index, stage in enumerate(manifest["stages"]):
-        takes = []
-        for port in stage["inputs"]:
-            of = "" if port["from"] is None else f" of {port['from']}"
-            takes.append(f"{port['name']} ({size_of(port)}{of})")
-        gives = []
-        for port in stage["outputs"]:
-            to = [str(reader) for reader in port["to"]] + (["output"] if port["is_output"] else [])
-            gives.append(f"{port['name']} (to {', '.join(to)})")
-        row = [str(index), ", ".join(takes), ", ".join(gives), str(stage["nodes"])]
-        row.append(amount(stage["weight_bytes"], "B", 1024))
-        if planned is not None:
-            row += [planned[index]["device_type"], milliseconds(planned[index]["forward_seconds"])]
+    for index, stage in enumerate(stages):
+        row = [str(index), stage["file"], str(stage["nodes"]), amount(stage["weight_bytes"], "B", 1024)]
+        if planned:
+            figures = plan["stages"][index]
+            row += [figures["device_type"], milliseconds(figures["forward_seconds"])]
         rows.append(row)
-    header = ["stage", "takes", "gives", "nodes", "weights"]
-    header += [] if planned is None else ["device type", "predicted ms"]
-    return render(header, rows, left=3)
+    header = ["stage", "file", "nodes", "weights", *(["device type", "predicted ms"] if planned else [])]
+
+    tensors = []
+    for name in manifest["inputs"]:
+        ports = [
+            (index, port) for index, stage in enumerate(stages) for port in stage["inputs"] if port["name"] == name
+        ]
+        readers = ", ".join(str(index) for index, _ in ports)
+        tensors.append([name, "input", readers, size_of(ports[0][1]) if ports else ""])
+    for index, stage in enumerate(stages):
+        for port in stage["outputs"]:
+            readers = [str(reader) for reader in port["to"]] + (["output"] if port["is_output"] else [])
+            tensors.append([port["name"], str(index), ", ".join(readers), size_of(port)])
+    return render(header, rows) + "\n" + render(["tensor", "from", "to", "size"], tensors, left=4)
