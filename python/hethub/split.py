@@ -102,11 +102,9 @@ def split_table(manifest: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
     tensors = []
     for name in manifest["inputs"]:
-        ports = [
-            (index, port) for index, stage in enumerate(stages) for port in stage["inputs"] if port["name"] == name
-        ]
-        readers = ", ".join(str(index) for index, _ in ports)
-        tensors.append([name, "input", readers, size_of(ports[0][1]) if ports else ""])
+        ports = {k: port for k, stage in enumerate(stages) for port in stage["inputs"] if port["name"] == name}
+        size = next(map(size_of, ports.values()), "")
+        tensors.append([name, "input", ", ".join(map(str, ports)), size])
     for index, stage in enumerate(stages):
         for port in stage["outputs"]:
             readers = [str(reader) for reader in port["to"]] + (["output"] if port["is_output"] else [])
