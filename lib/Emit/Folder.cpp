@@ -69,24 +69,40 @@ private:
 
 struct StageText {
   std::string programFile, cpp, cmake;
+  StringRef cppFile;
 };
 
 } // namespace
 
-/// schedule.json: one object a row, fields as in hethub.ScheduleRow.
+/// schedule.json: one object a row, rank by rank, fields as in
+/// hethub.ScheduleRow.
 static std::string
 scheduleText(const std::vector<std::unique_ptr<StageProgram>> &programs) {
   llvm::json::Array rows, channels;
-  for (const auto &program : programs) {
+  std::vector<const ScheduleRow *> table;
+  for (const auto &program : programs)
     for (const ScheduleRow &row : program->schedule().rows())
-      rows.push_back(llvm::json::Object{{"stage", row.stage()},
-                                        {"replica", row.replica()},
-                                        {"action", Action_Name(row.action())},
-                                        {"microbatch", row.microbatch()},
-                                        {"peer_stage", row.peer_stage()},
-                                        {"peer_replica", row.peer_replica()},
-                                        {"channel", row.channel()},
-                                        {"bytes", row.bytes()}});
+      table.push_back(&row);
+  // Stages stand in the order of their ranks unless they are interleaved.
+  const auto &stages = programs.front()->stages();
+  if (stages[0].has_first_rank())
+    llvm::stable_sort(table, [&](const ScheduleRow *a, const ScheduleRow *b) {
+      auto rankOf = [&](const ScheduleRow *row) {
+        return stages[row->stage()].first_rank() + row->replica();
+      };
+      return std::pair(rankOf(a), a->position()) <
+             std::pair(rankOf(b), b->position());
+    });
+  for (const ScheduleRow *row : table)
+    rows.push_back(llvm::json::Object{{"stage", row->stage()},
+                                      {"replica", row->replica()},
+                                      {"action", Action_Name(row->action())},
+                                      {"microbatch", row->microbatch()},
+                                      {"peer_stage", row->peer_stage()},
+                                      {"peer_replica", row->peer_replica()},
+                                      {"channel", row->channel()},
+                                      {"bytes", row->bytes()}});
+  for (const auto &program : programs)
     for (const Channel &channel : program->channels())
       if (channel.from_stage() == program->stage())
         channels.push_back(
@@ -95,7 +111,6 @@ scheduleText(const std::vector<std::unique_ptr<StageProgram>> &programs) {
                                {"from_stage", channel.from_stage()},
                                {"to_stage", channel.to_stage()},
                                {"bytes", channel.bytes()}});
-  }
   const Schedule &schedule = programs.front()->schedule();
   return llvm::formatv("{0:2}\n",
                        llvm::json::Value(llvm::json::Object{
@@ -136,7 +151,9 @@ LogicalResult writeFolder(ModuleOp module, const ModelInfo &model,
     llvm::raw_string_ostream cpp(text.cpp), cmake(text.cmake);
     if (options.cpp && failed(emitCpp(stage, *program, cpp)))
       return failure();
-    emitCMake(*program, cmake);
+    text.cppFile = cppFileName(*program);
+    if (text.cppFile == "main.cpp")
+      emitCMake(*program, cmake);
   }
 
   FolderWriter writer(module, folder);
@@ -152,8 +169,9 @@ LogicalResult writeFolder(ModuleOp module, const ModelInfo &model,
         (options.programs &&
          failed(writer.file(stage + "/program.pb", text.programFile))) ||
         (options.cpp &&
-         (failed(writer.file(stage + "/main.cpp", text.cpp)) ||
-          failed(writer.file(stage + "/CMakeLists.txt", text.cmake)))))
+         failed(writer.file(stage + "/" + text.cppFile, text.cpp))) ||
+        (options.cpp && !text.cmake.empty() &&
+         failed(writer.file(stage + "/CMakeLists.txt", text.cmake))))
       return failure();
     writer.expect(stage + "/weights.json");
     writer.expect(stage + "/weights.safetensors");

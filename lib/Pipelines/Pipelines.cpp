@@ -60,7 +60,8 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
 void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   hh::LoadClusterOptions cluster;
   cluster.file = options.cluster;
-  cluster.stages = options.cluster.empty() ? options.stages : 0;
+  cluster.stages =
+      options.cluster.empty() ? options.stages / options.stagesPerDevice : 0;
   pm.addPass(hh::createLoadCluster(cluster));
   // Costs need the device types; the planner needs the costs.
   cost::AnnotateCostOptions cost;
@@ -100,6 +101,7 @@ static void addDifferentiation(OpPassManager &pm,
   // What is saved is known now; zero-bubble uses the memory that is left.
   pm.addPass(hh::createRecordMemory());
 }
+  partition.stagesPerDevice = options.stagesPerDevice;
 
 void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(hh::createInsertCommunication());

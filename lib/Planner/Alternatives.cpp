@@ -81,6 +81,14 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
                                         const Options &wanted,
                                         const Plan &plan) {
   Collector alternatives(plan.stepSeconds);
+  if (plan.isInterleaved()) {
+    Options changed = wanted;
+    changed.stagesPerDevice = 1;
+    changed.exactStages = 0;
+    alternatives.add("one stage a device",
+                     planAgain(graph, cluster, changed));
+    return alternatives.found;
+  }
   const unsigned stages = plan.stages.size();
   std::vector<unsigned> used(cluster.types.size(), 0);
   for (const Stage &stage : plan.stages)

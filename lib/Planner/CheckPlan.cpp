@@ -1,5 +1,6 @@
 // A stage map that a user wrote: everything wrong with it at once, or its
 // costs.
+#include "Interleave.h"
 #include "StageCosts.h"
 #include "hethub/Planner/Planner.h"
 #include "hethub/Planner/SimulatePlan.h"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace llvm;
 
@@ -28,6 +30,19 @@ public:
                         createStringError(inconvertibleErrorCode(), message));
   }
 
+  void checkMemoryOfRanks(const Plan &plan) {
+    for (const std::vector<unsigned> &stages : stagesOfRanks(plan)) {
+      const Stage &first = plan.stages[stages.front()];
+      const int64_t bytes = memoryOfRank(plan, stages);
+      if (first.memoryLimit > 0 && bytes > first.memoryLimit)
+        fail("the stages of rank " + Twine(first.firstRank) +
+             " must fit in the " + Twine(first.memoryLimit) +
+             " bytes of device type '" + cluster.types[first.deviceType].name +
+             "', got: " + Twine(bytes) + " bytes, " +
+             Twine(bytes - first.memoryLimit) + " too many");
+    }
+  }
+
   Plan read(ArrayRef<StageRequest> requests) {
     StringMap<unsigned> indices;
     for (unsigned index = 0; index < graph.nodes.size(); ++index)
@@ -37,6 +52,8 @@ public:
     if (requests.empty())
       fail("a plan must have at least one stage, got: none");
     std::vector<uint64_t> used(cluster.types.size(), 0);
+    checkRanks(requests);
+    std::set<unsigned> ranks; // with stages so far
     for (unsigned number = 0; number < requests.size(); ++number) {
       const StageRequest &request = requests[number];
       const std::string where = "stage " + std::to_string(number);
@@ -46,7 +63,11 @@ public:
       stage.recompute = request.recompute;
       if (std::optional<unsigned> type = cluster.find(request.deviceType)) {
         stage.deviceType = *type;
-        used[*type] += uint64_t(request.replicas) * request.tensorParallel;
+        if (request.firstRank)
+          stage.firstRank = int(*request.firstRank);
+        // A rank is one device, however many stages it has.
+        if (!request.firstRank || ranks.insert(*request.firstRank).second)
+          used[*type] += uint64_t(request.replicas) * request.tensorParallel;
         unsigned widest = devicesOfNode(cluster.types[*type]);
         if (request.tensorParallel > widest)
           fail(where + ": tensor_parallel must be at most the " +
@@ -90,6 +111,40 @@ public:
   }
 
 private:
+  /// Stages that say which rank they are on.
+  void checkRanks(ArrayRef<StageRequest> requests) {
+    auto says = [](const StageRequest &request) {
+      return request.firstRank.has_value();
+    };
+    if (llvm::none_of(requests, says))
+      return;
+    if (!llvm::all_of(requests, says))
+      return fail("all stages of a plan must have a first_rank, or none, got: "
+                  "some that do");
+    std::vector<const StageRequest *> first; // stage of each rank
+    for (unsigned number = 0; number < requests.size(); ++number) {
+      const StageRequest &request = requests[number];
+      const std::string where = "stage " + std::to_string(number);
+      if (request.replicas > 1 || request.tensorParallel > 1)
+        fail(where +
+             ": a stage with a first_rank must be on one device, got: " +
+             Twine(uint64_t(request.replicas) * request.tensorParallel));
+      if (*request.firstRank > first.size()) {
+        fail(
+            where + ": first_rank must be at most " + Twine(first.size()) +
+            ", so that no rank is left out, got: " + Twine(*request.firstRank));
+        continue;
+      }
+      if (*request.firstRank == first.size())
+        first.push_back(&request);
+      const std::string &type = first[*request.firstRank]->deviceType;
+      if (type != request.deviceType)
+        fail(where + ": all stages of rank " + Twine(*request.firstRank) +
+             " must have its device type '" + type + "', got: '" +
+             request.deviceType + "'");
+    }
+  }
+
   void checkNodes() {
     for (unsigned index = 0; index < graph.nodes.size(); ++index)
       if (stageOf[index] < 0)
@@ -195,7 +250,14 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
                    "true");
   if (checker.errors)
     return std::move(checker.errors);
+  if (plan.isInterleaved() && !options.training) {
+    checker.fail("first_rank must be left out in a plan for inference: stages "
+                 "have ranks of their own there");
+    return std::move(checker.errors);
+  }
   costPlan(graph, cluster, options, plan);
+  if (plan.isInterleaved())
+    checker.checkMemoryOfRanks(plan);
   for (unsigned number = 0; number < plan.stages.size(); ++number) {
     const Stage &stage = plan.stages[number];
     const std::string &type = cluster.types[stage.deviceType].name;
@@ -210,7 +272,8 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
                        type + "', got: '" + operation.name + "'");
       }
     }
-    if (stage.memoryLimit > 0 && stage.memoryBytes > stage.memoryLimit)
+    if (stage.memoryLimit > 0 && stage.memoryBytes > stage.memoryLimit &&
+        !plan.isInterleaved())
       checker.fail("stage " + Twine(number) + " must fit in the " +
                    Twine(stage.memoryLimit) + " bytes of device type '" + type +
                    "', got: " + Twine(stage.memoryBytes) + " bytes, " +
@@ -227,8 +290,10 @@ Expected<Plan> checkPlan(const Graph &graph, const cluster::Cluster &cluster,
     allowed.tensorParallel |= stage.tensorParallel > 1;
     allowed.recompute |= stage.recompute;
   }
-  plan.lowerBoundSeconds =
-      std::min(plan.stepSeconds, lowerBoundSeconds(graph, cluster, allowed));
+  plan.lowerBoundSeconds = std::min(
+      plan.stepSeconds, plan.isInterleaved()
+                            ? interleavedBound(graph, cluster, allowed)
+                            : lowerBoundSeconds(graph, cluster, allowed));
   plan.orderBoundSeconds = plan.lowerBoundSeconds;
   return plan;
 }

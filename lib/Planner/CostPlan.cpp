@@ -1,5 +1,6 @@
 // The figures of a given plan: times, messages, microbatches in flight, memory,
 // step time.
+#include "Interleave.h"
 #include "StageCosts.h"
 
 #include <algorithm>
@@ -19,15 +20,15 @@ static void costCompute(const Graph &graph, const cluster::Cluster &cluster,
                                stage.deviceType, stage.tensorParallel);
     stage.forwardSeconds += costs.forwardSeconds;
     stage.backwardSeconds += costs.backwardSeconds;
-    stage.parameterBytes += costs.parameterBytes;
     stage.weightSeconds += costs.weightSeconds;
-    stage.activationBytes += costs.activationBytes;
+    stage.parameterBytes += costs.parameterBytes;
     if (options.training)
       stage.trainedBytes += costs.parameterBytes - costs.frozenBytes;
+    stage.activationBytes += costs.activationBytes;
     stage.workspaceBytes = std::max(stage.workspaceBytes, costs.workspaceBytes);
   }
-  if (stage.recompute) {
   stage.lateSeconds = putsOffWeights(options) ? stage.weightSeconds : 0;
+  if (stage.recompute) {
     // The stage's inputs are kept (costMessages); all else exists for the one
     // microbatch whose backward pass runs.
     stage.backwardSeconds += stage.forwardSeconds;
@@ -53,8 +54,9 @@ static void costMessages(const Graph &graph, const cluster::Cluster &cluster,
     for (unsigned to : receivers) {
       Message message{index, from, to, tensor.bytes, 0, false};
       unsigned toType = plan.stages[to].deviceType;
-      message.seconds = cluster.transferSeconds(plan.stages[from].deviceType,
-                                                toType, tensor.bytes);
+      if (!plan.isLocal(from, to))
+        message.seconds = cluster.transferSeconds(plan.stages[from].deviceType,
+                                                  toType, tensor.bytes);
       const std::vector<double> &clone =
           graph.nodes[tensor.producer].cloneSeconds;
       if (!clone.empty() && clone[toType] < message.seconds) {
@@ -80,9 +82,9 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
   plan.microbatches = options.microbatches;
   plan.microbatchSize = options.microbatchSize;
   plan.training = options.training;
+  plan.schedule = options.schedule;
   std::vector<unsigned> stageOf(graph.nodes.size(), 0);
   for (unsigned index = 0; index < plan.stages.size(); ++index) {
-  plan.schedule = options.schedule;
     Stage &stage = plan.stages[index];
     std::sort(stage.nodes.begin(), stage.nodes.end());
     for (unsigned node : stage.nodes)
@@ -137,10 +139,10 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
   for (unsigned index = plan.stages.size(); index-- > 0;) {
     Stage &stage = plan.stages[index];
     double inFlight = stage.replicas * (1 + std::ceil(ahead / stage.replicas));
-    stage.inFlight =
-        options.training
     if (options.schedule == simulator::ScheduleKind::GPipe)
       inFlight = options.microbatches;
+    stage.inFlight =
+        options.training
             ? unsigned(std::min<double>(inFlight, options.microbatches))
             : stage.replicas;
     ahead =
@@ -152,6 +154,8 @@ void costPlan(const Graph &graph, const cluster::Cluster &cluster,
         stage.workspaceBytes;
     stage.memoryLimit = memoryLimitOf(cluster, options, stage.deviceType);
   }
+  if (plan.isInterleaved())
+    costInterleaved(graph, cluster, options, plan);
 }
 
 } // namespace hethub::planner

@@ -19,14 +19,16 @@ namespace {
 
 class CutSearch {
 public:
-  CutSearch(const SliceCosts &costs, const Slices &slices,
+  CutSearch(const SliceCosts &costs, ArrayRef<Choice> choices,
             ArrayRef<unsigned> onReplica, uint64_t &steps)
-      : costs(costs), choices(slices.choices), onReplica(onReplica),
+      : costs(costs), choices(choices), onReplica(onReplica),
         stages(choices.size()), steps(steps) {}
 
   /// Whether the stages cover the graph under this bound: each as far as it
   /// goes.
   bool cover(double newBound);
+  /// About the least bound between the two, where `high` is one.
+  double leastBound(double low, double high);
   /// Cuts with the least sum under the bound of `cover`.
   std::optional<Slices> best();
 
@@ -75,6 +77,14 @@ bool CutSearch::cover(double newBound) {
       return true;
   }
   return false;
+}
+
+double CutSearch::leastBound(double low, double high) {
+  while (high - low > 1e-4 * high) {
+    double middle = (low + high) / 2;
+    (cover(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 std::optional<Slices> CutSearch::best() {
@@ -173,14 +183,9 @@ std::optional<Slices> improveCuts(const SliceCosts &costs, const Slices &slices,
         steady, costs.steady(slices.choices[stage], begin, slices.ends[stage]));
     begin = slices.ends[stage];
   }
-  CutSearch search(costs, slices, onReplica, steps);
-  double low = 0.9 * steady, high = steady;
-  if (search.cover(low))
-    high = low;
-  while (high - low > 1e-4 * high) {
-    double middle = (low + high) / 2;
-    (search.cover(middle) ? high : low) = middle;
-  }
+  CutSearch search(costs, slices.choices, onReplica, steps);
+  double low = 0.9 * steady;
+  double high = search.cover(low) ? low : search.leastBound(low, steady);
   std::optional<Slices> best;
   for (double factor : {1.0, 1.001, 1.004, 1.016})
     if (search.cover(high * factor))
@@ -192,6 +197,25 @@ std::optional<Slices> improveCuts(const SliceCosts &costs, const Slices &slices,
         }
       }
   return best;
+}
+
+std::vector<Slices> balancedCuts(const SliceCosts &costs,
+                                 ArrayRef<Choice> choices,
+                                 ArrayRef<unsigned> onReplica,
+                                 uint64_t &steps) {
+  CutSearch search(costs, choices, onReplica, steps);
+  double all = 0;
+  for (const Choice &choice : choices)
+    all = std::max(all, costs.steady(choice, 0, costs.nodeCount));
+  std::vector<Slices> found;
+  if (!search.cover(all))
+    return found;
+  const double least = search.leastBound(0, all);
+  for (double factor : {1.0, 1.004, 1.016, 1.064})
+    if (search.cover(least * factor))
+      if (std::optional<Slices> slices = search.best())
+        found.push_back(std::move(*slices));
+  return found;
 }
 
 } // namespace hethub::planner

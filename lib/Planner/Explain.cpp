@@ -2,6 +2,7 @@
 #include "hethub/Planner/Explain.h"
 
 #include "Alternatives.h"
+#include "Interleave.h"
 #include "StageCosts.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace llvm;
 
@@ -206,6 +208,23 @@ static double secondsOf(const Graph &graph, const cluster::Cluster &cluster,
          costs.backwardSeconds;
 }
 
+/// The parts of the step where ranks have several stages; the bottleneck is the
+/// busiest stage of the rank.
+static void explainRanks(const Plan &plan, Explanation &result) {
+  const InterleavedStep step = interleavedStep(plan);
+  const std::vector<std::vector<unsigned>> ranks = stagesOfRanks(plan);
+  result.bottleneckStages = ranks[step.rank];
+  result.bottleneck = *std::max_element(
+      result.bottleneckStages.begin(), result.bottleneckStages.end(),
+      [&](unsigned a, unsigned b) {
+        return plan.stages[a].load() < plan.stages[b].load();
+      });
+  result.fillSeconds = step.fillSeconds;
+  result.messageSeconds = step.messageSeconds;
+  result.steadySeconds = step.steadySeconds;
+  result.onceSeconds = step.onceSeconds;
+}
+
 Explanation explainPlan(const Graph &graph, const cluster::Cluster &cluster,
                         const Options &options, const Plan &plan,
                         const ExplainOptions &explain) {
@@ -214,13 +233,16 @@ Explanation explainPlan(const Graph &graph, const cluster::Cluster &cluster,
     return result;
   double loads = 0, devices = 0;
   std::vector<unsigned> used(cluster.types.size(), 0);
+  std::set<int> ranks;
   for (unsigned index = 0; index < plan.stages.size(); ++index) {
     const Stage &stage = plan.stages[index];
     result.fillSeconds += stage.fillSeconds();
     result.messageSeconds += (plan.training ? 2 : 1) * stage.receiveSeconds;
     loads += stage.devices() * stage.load();
-    devices += stage.devices();
-    used[stage.deviceType] += stage.devices();
+    if (!plan.isInterleaved() || ranks.insert(stage.firstRank).second) {
+      devices += stage.devices();
+      used[stage.deviceType] += stage.devices();
+    }
     if (pressure(plan, index) > pressure(plan, result.bottleneck))
       result.bottleneck = index;
   }
@@ -232,10 +254,14 @@ Explanation explainPlan(const Graph &graph, const cluster::Cluster &cluster,
         cluster.types[type].count -
         std::min(used[type], cluster.types[type].count));
 
+  if (plan.isInterleaved())
+    explainRanks(plan, result);
   const Stage &slowest = plan.stages[result.bottleneck];
-  result.onceSeconds = slowest.allReduceSeconds + slowest.optimizerSeconds;
-  result.steadySeconds =
-      slowest.steadySeconds(plan.microbatches) - result.onceSeconds;
+  if (!plan.isInterleaved()) {
+    result.onceSeconds = slowest.allReduceSeconds + slowest.optimizerSeconds;
+    result.steadySeconds =
+        slowest.steadySeconds(plan.microbatches) - result.onceSeconds;
+  }
   result.heaviest = slowest.nodes.front();
   for (unsigned node : slowest.nodes)
     if (double seconds = secondsOf(graph, cluster, options, slowest, node);
@@ -243,10 +269,11 @@ Explanation explainPlan(const Graph &graph, const cluster::Cluster &cluster,
       result.heaviest = node;
       result.heaviestSeconds = seconds;
     }
+  // A rank with several stages has more borders than say something.
   BorderSearch search(graph, cluster, options, plan, result.bottleneck);
-  if (result.bottleneck > 0)
+  if (result.bottleneck > 0 && !plan.isInterleaved())
     result.borders.push_back(search.run(result.bottleneck - 1));
-  if (result.bottleneck + 1 < plan.stages.size())
+  if (result.bottleneck + 1 < plan.stages.size() && !plan.isInterleaved())
     result.borders.push_back(search.run(result.bottleneck + 1));
 
   if (explain.alternatives)

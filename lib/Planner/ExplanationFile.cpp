@@ -85,13 +85,17 @@ json::Value explanationToJSON(const Graph &graph,
                       {"unused_devices", std::move(unused)},
                       {"alternatives", std::move(alternatives)},
                       {"what_if", std::move(whatIf)}};
-  if (!plan.stages.empty() && !graph.nodes.empty())
-    object["bottleneck"] = json::Object{
+  if (!plan.stages.empty() && !graph.nodes.empty()) {
+    json::Object bottleneck{
         {"stage", explanation.bottleneck},
         {"load_seconds", plan.stages[explanation.bottleneck].load()},
         {"heaviest", graph.nodes[explanation.heaviest].name},
         {"heaviest_seconds", explanation.heaviestSeconds},
         {"borders", bordersToJSON(graph, explanation)}};
+    if (!explanation.bottleneckStages.empty())
+      bottleneck["stages"] = json::Array(explanation.bottleneckStages);
+    object["bottleneck"] = std::move(bottleneck);
+  }
   if (!explanation.automaticError.empty())
     object["automatic_error"] = explanation.automaticError;
   if (explanation.automatic) {

@@ -54,12 +54,15 @@ json::Value planToJSON(const Graph &graph, const cluster::Cluster &cluster,
                      {"memory_limit_bytes", stage.memoryLimit},
                      {"live_bytes", liveBytes(graph, stage.nodes)},
                      {"nodes", std::move(nodes)}});
+    if (plan.isInterleaved())
+      (*stages.back().getAsObject())["first_rank"] = stage.firstRank;
   }
   for (const Message &message : plan.messages) {
     simulator::Channel channel;
     channel.bytes = message.bytes;
-    setChannelTimes(cluster, plan.stages[message.fromStage].deviceType,
-                    plan.stages[message.toStage].deviceType, channel);
+    if (!plan.isLocal(message.fromStage, message.toStage))
+      setChannelTimes(cluster, plan.stages[message.fromStage].deviceType,
+                      plan.stages[message.toStage].deviceType, channel);
     messages.push_back(
         json::Object{{"value", graph.tensors[message.tensor].name},
                      {"from_stage", message.fromStage},
@@ -144,6 +147,15 @@ Expected<std::vector<StageRequest>> parseStageMap(StringRef text,
                               *value));
         *field = unsigned(*number);
       }
+    if (const json::Value *value = stage->get("first_rank")) {
+      std::optional<int64_t> rank = value->getAsInteger();
+      if (!rank || *rank < 0 || *rank > 1000000)
+        return fail(where +
+                    formatv(": first_rank must be a whole number from 0 to "
+                            "1000000, got: {0}",
+                            *value));
+      request.firstRank = unsigned(*rank);
+    }
     if (const json::Value *value = stage->get("recompute")) {
       std::optional<bool> flag = value->getAsBoolean();
       if (!flag)

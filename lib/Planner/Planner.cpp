@@ -12,6 +12,7 @@
 #include "ExactSearch.h"
 #include "ExplainMemory.h"
 #include "FindPlan.h"
+#include "Interleave.h"
 #include "OrderSearch.h"
 #include "RunSearch.h"
 #include "hethub/Planner/SimulatePlan.h"
@@ -240,10 +241,10 @@ static constexpr double closeEnough = 1.01;
 static Plan fastestTable(const SliceCosts &costs,
                          const cluster::Cluster &cluster,
                          ArrayRef<Slices> plans, uint64_t longest) {
-  uint64_t simulated = 0;
   // Zero-bubble tables are the fastest of so many.
   const uint64_t tables =
       costs.options.schedule == simulator::ScheduleKind::ZeroBubble ? 16 : 1;
+  uint64_t simulated = 0;
   std::optional<Plan> best;
   for (const Slices &slices : plans) {
     Plan plan = makePlan(costs, slices);
@@ -322,6 +323,8 @@ Expected<Plan> findPlan(const Graph &graph, const cluster::Cluster &cluster,
     return error;
   if (options.microbatches == 0)
     return fail("microbatches must be at least 1, got: 0");
+  if (options.stagesPerDevice > 1)
+    return findInterleaved(graph, cluster, options, thorough);
   SliceCosts costs(graph, cluster, options);
   unsigned devices = 0;
   for (unsigned type = 0; type < costs.typeCount; ++type)

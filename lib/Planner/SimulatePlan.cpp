@@ -29,6 +29,7 @@ void setChannelTimes(const cluster::Cluster &cluster, unsigned from,
         bytes * std::max(0.0, 1 / link.bandwidth - sender.sendPerByte -
                                   receiver.receivePerByte);
   }
+  // Measured figures have the copies in them.
   auto copySeconds = [&](unsigned type) {
     double bandwidth = cluster.types[type].hostBandwidth;
     return link.viaHost && link.routes.empty() && bandwidth > 0
@@ -49,6 +50,7 @@ simulator::Pipeline pipelineOf(const Graph &graph,
     added.name = "stage " + std::to_string(index) + " (" +
                  cluster.types[stage.deviceType].name + ")";
     added.replicas = int(stage.replicas);
+    added.firstRank = stage.firstRank;
     added.forwardSeconds = stage.forwardSeconds;
     added.overheadSeconds = cluster.types[stage.deviceType].runtime.microbatch;
     if (plan.training) {
@@ -103,8 +105,9 @@ simulator::Pipeline pipelineOf(const Graph &graph,
     pipeline.channels.push_back(std::move(channel));
   }
   for (simulator::Channel &channel : pipeline.channels)
-    setChannelTimes(cluster, plan.stages[channel.fromStage].deviceType,
-                    plan.stages[channel.toStage].deviceType, channel);
+    if (!plan.isLocal(channel.fromStage, channel.toStage))
+      setChannelTimes(cluster, plan.stages[channel.fromStage].deviceType,
+                      plan.stages[channel.toStage].deviceType, channel);
   if (plan.training)
     addGradientChannels(pipeline);
   return pipeline;

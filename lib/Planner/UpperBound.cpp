@@ -38,6 +38,7 @@ Expected<double> upperBoundThroughput(const Graph &graph,
   // they happen to divide the work more evenly.
   Options shorter = options;
   shorter.exactStages = shorter.maxStages = 0;
+  shorter.stagesPerDevice = 1;
   shorter.anyOrder = false;
   double sum = 0;
   for (unsigned type = 0; type < cluster.types.size(); ++type) {

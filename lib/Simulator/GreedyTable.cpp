@@ -104,10 +104,12 @@ private:
     int most = *std::max_element(rule.begin(), rule.end());
     std::vector<int> limits;
     for (const PipelineStage &stage : pipeline.stages) {
+      // More than the plan has is of use where weight parts are put off.
       int limit = preference.forwardsThenBackwards ? microbatches
-                  : stage.inFlightLimit > 0        ? stage.inFlightLimit
-                  : stage.inFlight > 0             ? stage.inFlight
-                                                   : most;
+                  : parts == Parts::WeightApart && stage.inFlightLimit > 0
+                      ? stage.inFlightLimit
+                  : stage.inFlight > 0 ? stage.inFlight
+                                       : most;
       limits.push_back((limit + stage.replicas - 1) / stage.replicas);
     }
     return limits;

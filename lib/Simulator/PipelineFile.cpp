@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace llvm;
 
@@ -97,6 +98,7 @@ void readStage(Fields &fields, PlannedStep &step) {
   int64_t limit = 0, memory = 0, live = 0, library = 0;
   fields.text("device_type", type);
   fields.integer("replicas", stage.replicas, 1);
+  fields.integer("first_rank", stage.firstRank, 0);
   fields.seconds("forward_seconds", stage.forwardSeconds, true);
   fields.seconds("overhead_seconds", stage.overheadSeconds);
   fields.integer("parameter_bytes", stage.gradientBytes, 0);
@@ -106,6 +108,15 @@ void readStage(Fields &fields, PlannedStep &step) {
   fields.integer("memory_limit_bytes", limit, 0);
   fields.integer("live_bytes", live, 0);
   fields.integer("library_bytes", library, 0);
+  int ranks = 0; // of the stages so far
+  std::vector<int> first = firstRanks(step.pipeline);
+  for (size_t index = 0; index < first.size(); ++index)
+    ranks =
+        std::max(ranks, first[index] + step.pipeline.stages[index].replicas);
+  if (stage.firstRank > ranks)
+    fields.fail(
+        "first_rank must be at most " + Twine(ranks) +
+        ", so that no rank is left out, got: " + Twine(stage.firstRank));
   int inFlight = 1;
   fields.integer("in_flight", inFlight, 1);
   if (step.training) {
@@ -140,6 +151,34 @@ void readStage(Fields &fields, PlannedStep &step) {
   step.memoryLimitBytes.push_back(limit);
   step.libraryBytes.push_back(library);
   step.pipeline.stages.push_back(std::move(stage));
+}
+
+/// Stages of one rank share its memory: what is left of it is divided evenly.
+void limitRanks(PlannedStep &step) {
+  std::map<int, std::vector<size_t>> ranks;
+  std::vector<int> first = firstRanks(step.pipeline);
+  for (size_t index = 0; index < first.size(); ++index)
+    ranks[first[index]].push_back(index);
+  for (const auto &[rank, places] : ranks) {
+    int64_t limit = step.memoryLimitBytes[places.front()];
+    if (places.size() < 2 || limit == 0)
+      continue;
+    int64_t bytes = 0, workspace = 0;
+    for (size_t index : places) {
+      const PipelineStage &stage = step.pipeline.stages[index];
+      bytes += stage.residentBytes + stage.inFlight * stage.activationBytes;
+      workspace = std::max(workspace, stage.workspaceBytes);
+    }
+    int64_t share = std::max<int64_t>(0, limit - bytes - workspace) /
+                    int64_t(places.size());
+    for (size_t index : places) {
+      PipelineStage &stage = step.pipeline.stages[index];
+      if (stage.activationBytes > 0)
+        stage.inFlightLimit = int(
+            std::min<int64_t>(std::numeric_limits<int>::max(),
+                              stage.inFlight + share / stage.activationBytes));
+    }
+  }
 }
 
 void readMessage(Fields &fields, PlannedStep &step) {
@@ -208,6 +247,12 @@ Expected<PlannedStep> parsePlannedStep(StringRef text, StringRef fileName) {
                   "stage " + std::to_string(step.pipeline.stages.size()),
                   failure);
     readStage(fields, step);
+  }
+  if (isInterleaved(step.pipeline)) {
+    if (!step.training)
+      plan.fail("first_rank must be left out in a plan for inference: stages "
+                "have ranks of their own there");
+    limitRanks(step);
   }
   if (const json::Value *value = object->get("messages")) {
     const json::Array *messages = value->getAsArray();
@@ -281,6 +326,8 @@ json::Value predictionToJSON(const PlannedStep &step, int microbatches,
         {"process_bytes", times.peakBytes + step.libraryBytes[index]},
         {"memory_limit_bytes", limit},
         {"fits", limit == 0 || times.peakBytes <= limit}});
+    if (stage.firstRank >= 0)
+      (*stages.back().getAsObject())["first_rank"] = stage.firstRank;
   }
   double samples =
       double(std::max<int64_t>(1, step.microbatchSize)) * double(microbatches);

@@ -17,11 +17,13 @@ from .output import OutputFolder
 
 def build(folder: Path | str, *, jobs: int | None = None) -> dict[int, float]:
     """Builds every stage of an output folder, `jobs` at a time (default: one a core), and returns the seconds that
-    each took. What is built already and has not changed costs nothing."""
+    each took; stages of one rank are built together, as the first of them. What is built already and has not changed
+    costs nothing."""
     if jobs is not None and jobs < 1:
         raise HetHubError(f"jobs must be at least 1, got: {jobs}")
     output = OutputFolder.read(folder)
-    stages = list(range(len(output.plan["stages"])))
+    # The program of a rank is that of its first stage.
+    stages = sorted({rank.stage for rank in output.ranks()})
     for k in stages:
         if not (output.path / f"stage_{k}" / "CMakeLists.txt").exists():
             raise HetHubError(f"the folder must hold C++ stages (--emit=cpp), got none in: {output.path}/stage_{k}")

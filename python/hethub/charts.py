@@ -121,7 +121,10 @@ def memory(predicted: Sequence[Mapping[str, Any]], measured: Sequence[Mapping[st
     figure.add_bar(name="predicted, weights and values", x=names, y=[stage["peak_bytes"] / GIB for stage in predicted])
     if measured:
         most = [
-            max((rank.get("max_rss_bytes", 0) for rank in measured if rank.get("stage") == k), default=0)
+            max(
+                (rank.get("max_rss_bytes", 0) for rank in measured if k in rank.get("stages", [rank.get("stage")])),
+                default=0,
+            )
             for k in range(len(predicted))
         ]
         figure.add_bar(name="measured, process", x=names, y=[value / GIB for value in most])

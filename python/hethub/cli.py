@@ -89,7 +89,15 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         help="parameters that stay as they are: a glob pattern of names (once for each)",
     )
     group.add_argument(
-        "--schedule", choices=("1f1b", "gpipe", "zero-bubble"), help="order of forward and backward passes (1f1b)"
+        "--schedule",
+        choices=("1f1b", "gpipe", "zero-bubble", "interleaved"),
+        help="order of forward and backward passes; interleaved: 1f1b with several stages a device (1f1b)",
+    )
+    group.add_argument(
+        "--stages-per-device",
+        type=int,
+        metavar="V",
+        help="stages of each device, which lie apart in the model (2 where interleaved, else 1)",
     )
     group.add_argument(
         "--training-mode",
@@ -109,6 +117,7 @@ def training_of(arguments: argparse.Namespace) -> TrainingStep | None:
         "schedule": arguments.schedule,
         "training_mode": arguments.training_mode and arguments.training_mode.split(","),
     }
+        "stages_per_device": arguments.stages_per_device,
     given = {name: value for name, value in given.items() if value is not None}
     if not arguments.train:
         for name in given:

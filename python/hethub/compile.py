@@ -46,7 +46,8 @@ class TrainingStep:
     loss: str | None = None  # cross-entropy or mse of an output, against the input "labels"; None: the model's own
     loss_output: str | None = None  # the output that makes the loss, where there are several
     freeze: Sequence[str] = ()  # parameters that stay as they are: glob patterns of names
-    schedule: str = "1f1b"  # order of forward and backward passes: 1f1b, gpipe, zero-bubble
+    schedule: str = "1f1b"  # order of forward and backward passes: 1f1b, gpipe, zero-bubble, interleaved
+    stages_per_device: int | None = None  # that lie apart in the model; None: 2 where interleaved, else 1
     training_mode: Sequence[str] = ()  # operators to set to their training form: batch-norm, dropout
 
     def arguments(self) -> list[str]:
@@ -54,6 +55,7 @@ class TrainingStep:
         arguments += [] if self.loss_output is None else [f"--loss-output={self.loss_output}"]
         arguments += [f"--freeze={pattern}" for pattern in self.freeze]
         arguments.append(f"--schedule={self.schedule}")
+        arguments += [] if self.stages_per_device is None else [f"--stages-per-device={self.stages_per_device}"]
         arguments += [f"--training-mode={','.join(self.training_mode)}"] if self.training_mode else []
         return arguments
 

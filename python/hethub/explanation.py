@@ -56,10 +56,14 @@ def bottleneck_lines(plan: Facts, explanation: Facts) -> list[str]:
     stage, step = found["stage"], plan["step_seconds"]
     device = device_of(plan["stages"][stage])
     microbatches = plan["microbatches"]
-    parts = f"first microbatch {milliseconds(explanation['fill_seconds'])}"
+    several = found.get("stages")  # of the busiest rank
+    parts = f"{'way there and back' if several else 'first microbatch'} {milliseconds(explanation['fill_seconds'])}"
     if len(plan["stages"]) > 1:
         parts += f" + its messages {milliseconds(explanation['message_seconds'])}"
-    if microbatches > 1:
+    if several:
+        names = ", ".join(str(each) for each in several)
+        parts += f" + all microbatches on stages {names} {milliseconds(explanation['steady_seconds'])}"
+    elif microbatches > 1:
         parts += f" + the others on stage {stage} {milliseconds(explanation['steady_seconds'])}"
     if explanation["once_seconds"]:
         parts += f" + its all-reduce and optimizer {milliseconds(explanation['once_seconds'])}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,20 @@ from .program import Port, StageInfo, read_program
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of a run: ranks count through the stages and, within a stage, through its replicas."""
+    """One process of a run: ranks count through the stages and, within a stage, through its replicas. Where stages are
+    interleaved a rank has `others` beside its first one."""
 
     rank: int
     stage: int
     replica: int
     device_type: str
+    others: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         device = f" on {self.device_type}" if self.device_type else ""
-        return f"rank {self.rank} (stage {self.stage}{device})"
+        stages = ", ".join(str(stage) for stage in (self.stage, *self.others))
+        replica = f", replica {self.replica}" if self.replica else ""
+        return f"rank {self.rank} (stage{'s' if self.others else ''} {stages}{device}{replica})"
 
 
 def rank_files(path: Path, ranks: Sequence[Rank]) -> list[Path]:
@@ -60,12 +64,18 @@ class OutputFolder:
         return OutputFolder(folder, plan, programs)
 
     def ranks(self) -> list[Rank]:
-        stages = self.plan["stages"]
-        found: list[Rank] = []
-        for k, stage in enumerate(stages):
+        found: dict[int, Rank] = {}
+        for k, stage in enumerate(self.plan["stages"]):
+            first = int(stage.get("first_rank", len(found)))
             for replica in range(int(stage.get("replicas", 1))):
-                found.append(Rank(len(found), k, replica, str(stage.get("device_type", ""))))
-        return found
+                rank = first + replica
+                known = found.get(rank)
+                found[rank] = (
+                    replace(known, others=(*known.others, k))
+                    if known
+                    else Rank(rank, k, replica, str(stage.get("device_type", "")))
+                )
+        return [found[rank] for rank in sorted(found)]
 
     def inputs(self) -> list[Port]:
         """The model's inputs in graph order; one that several stages read is listed once."""

@@ -116,7 +116,12 @@ def _page(
 
 def _devices(plan: Mapping[str, Any]) -> str:
     counts: dict[str, int] = {}
+    ranks: set[int] = set()  # with stages so far, where they have several
     for stage in plan["stages"]:
+        if stage.get("first_rank") in ranks:
+            continue
+        if "first_rank" in stage:
+            ranks.add(stage["first_rank"])
         kind = stage.get("device_type", "")
         counts[kind] = counts.get(kind, 0) + stage.get("replicas", 1) * stage.get("tensor_parallel", 1)
     return html.escape(", ".join(f"{count} x {name}" for name, count in counts.items()))

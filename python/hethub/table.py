@@ -57,9 +57,10 @@ def render(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) 
 
 
 def device_of(stage: Mapping[str, Any]) -> str:
-    """`new x3 tp2`: three replicas of two devices each."""
+    """`new x3 tp2`: three replicas of two devices each; `new (rank 1)` where ranks have several stages."""
     replicas, width = stage.get("replicas", 1), stage.get("tensor_parallel", 1)
-    return stage["device_type"] + (f" x{replicas}" if replicas > 1 else "") + (f" tp{width}" if width > 1 else "")
+    text = stage["device_type"] + (f" x{replicas}" if replicas > 1 else "") + (f" tp{width}" if width > 1 else "")
+    return text + (f" (rank {stage['first_rank']})" if "first_rank" in stage else "")
 
 
 def load_of(stage: Mapping[str, Any]) -> float:

@@ -82,9 +82,16 @@ static cl::list<std::string> freeze(
 static cl::opt<std::string>
     schedule("schedule",
              cl::desc("training: order of forward and backward passes: 1f1b, "
-                      "gpipe or zero-bubble"),
+                      "gpipe, zero-bubble, or interleaved: 1f1b with several "
+                      "stages a device"),
              cl::value_desc("NAME"), cl::init("1f1b"), cl::cat(category));
 static cl::list<std::string> trainingMode(
+static cl::opt<unsigned> stagesPerDevice(
+    "stages-per-device",
+    cl::desc("training: stages of each device, which lie apart in the model "
+             "and are counted by --stages; of --schedule=interleaved 2 unless "
+             "given, of others 1"),
+    cl::value_desc("n"), cl::init(1), cl::cat(category));
     "training-mode", cl::CommaSeparated,
     cl::desc("training: operators to set to their training form, which "
              "exporters lose: batch-norm, dropout"),
@@ -322,6 +329,7 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   options.microbatches = microbatches;
   options.training = train;
   options.replicas = replicas == Choice::Auto;
+  options.stagesPerDevice = stagesPerDevice;
   options.recompute = train && recompute == Choice::Auto;
   options.tensorParallel = tensorParallel;
   options.workLimit = uint64_t(timeLimit * stepsPerSecond);
@@ -385,17 +393,32 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
 }
 
 /// What is wrong with the options together; empty: nothing.
+/// "interleaved" is 1F1B with several stages a device.
+static void readSchedule() {
+  if (schedule != "interleaved")
+    return;
+  schedule = "1f1b";
+  if (!stagesPerDevice.getNumOccurrences())
+    stagesPerDevice = 2;
+}
+
 static std::string wrongOptions() {
   // The address of a list is that of what it holds.
-  const cl::Option *ofTraining[] = {&loss, &lossOutput, std::addressof(freeze),
-                                    &schedule, std::addressof(trainingMode)};
+  const cl::Option *ofTraining[] = {
+      &loss,     &lossOutput,      std::addressof(freeze),
+      &schedule, &stagesPerDevice, std::addressof(trainingMode)};
   for (const cl::Option *option : ofTraining)
     if (option->getNumOccurrences() && !train)
       return llvm::formatv("--{0} needs --train", option->ArgStr);
-  if (!simulator::scheduleKindOf(schedule))
-    return llvm::formatv("--schedule must be {0}, got: {1}",
+  const bool interleaved = schedule == "interleaved";
+  if (!interleaved && !simulator::scheduleKindOf(schedule))
+    return llvm::formatv("--schedule must be {0}, or interleaved, got: {1}",
                          simulator::scheduleKindNames(), schedule.getValue());
   if (annotated && !planFile.empty())
+  if (stagesPerDevice.getNumOccurrences() &&
+      stagesPerDevice < (interleaved ? 2u : 1u))
+    return llvm::formatv("--stages-per-device must be at least {0}, got: {1}",
+                         interleaved ? 2 : 1, stagesPerDevice.getValue());
     return "--annotated and --plan must not both be given";
   if (train && llvm::is_contained(emitters, Emitter::Onnx))
     return "--emit=onnx is for inference: a training step has no ONNX form";
@@ -436,6 +459,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   DialectRegistry registry;
+  readSchedule();
   registry.insert<func::FuncDialect, aten::ATenDialect, hh::HHDialect,
                   ox::ONNXDialect>();
   MLIRContext context(registry);

@@ -17,6 +17,7 @@ struct CompileOptions {
   unsigned microbatches = 1;        ///< of one step
   unsigned microbatchSize = 0;      ///< samples of one; 0: not known
   bool training = false;            ///< of a training step
+  unsigned stagesPerDevice = 1;     ///< training: more are interleaved
   bool replicas = true;             ///< stages may have several
   bool tensorParallel = false;      ///< devices of a node may share operations
   bool recompute = false;           ///< stages may compute forward passes again

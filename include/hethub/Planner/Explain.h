@@ -65,6 +65,9 @@ struct Explanation {
   /// The stage that is busy longest after its first microbatch; where there is
   /// only one microbatch, that with the most work. The first of equal ones.
   unsigned bottleneck = 0;
+  /// Where ranks have several stages: all of the rank that is busiest, and
+  /// `bottleneck` is the busiest of them.
+  std::vector<unsigned> bottleneckStages;
   unsigned heaviest = 0;       ///< Its node that takes longest.
   double heaviestSeconds = 0;  ///< Of one microbatch.
   std::vector<Border> borders; ///< In front of it and behind it.

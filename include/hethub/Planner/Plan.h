@@ -25,6 +25,9 @@ struct Options {
       simulator::ScheduleKind::OneForwardOneBackward;
   unsigned maxStages = 0;   ///< 0: as many as there are devices.
   unsigned exactStages = 0; ///< 0: as many as are best.
+  /// Training: stages that each device has, without replicas. They lie apart in
+  /// the model: stage k is on the device of stage k mod p.
+  unsigned stagesPerDevice = 1;
   bool replicas = true; ///< Stages may have several replicas; false: one each.
   bool tensorParallel = false; ///< Several devices of a node may share each
                                ///< operation of a stage: for studies, such
@@ -67,6 +70,9 @@ struct Stage {
   unsigned deviceType = 0;
   unsigned replicas = 1;
   unsigned tensorParallel = 1; ///< Devices that share each operation.
+  /// Rank of its first replica where ranks have several stages; -1: they have
+  /// one each, in order.
+  int firstRank = -1;
   bool recompute = false; ///< Keeps its inputs alone; the backward pass begins
                           ///< with the forward pass.
 
@@ -82,13 +88,13 @@ struct Stage {
   /// replicas together: what the schedule runs ahead. Inference: `replicas`.
   unsigned inFlight = 1;
   int64_t parameterBytes = 0;  ///< Of one device.
+  int64_t trainedBytes = 0;    ///< Of these, what has gradients.
   int64_t activationBytes = 0; ///< Kept for each microbatch in flight.
   int64_t workspaceBytes = 0;
   int64_t memoryBytes = 0; ///< What one device needs.
   int64_t memoryLimit = 0; ///< 0: none.
 
   // Predicted, once a step (training).
-  int64_t trainedBytes = 0;    ///< Of these, what has gradients.
   double allReduceSeconds = 0; ///< Replicas sum their gradients.
   double optimizerSeconds = 0;
 
@@ -99,16 +105,16 @@ struct Stage {
   unsigned inFlightOnReplica() const {
     return (inFlight + replicas - 1) / replicas;
   }
+  /// What the first microbatch takes on its way forth and back.
+  double fillSeconds() const {
+    return forwardSeconds + backwardSeconds - lateSeconds;
+  }
   /// Seconds that its first replica, which has ceil(m / r) microbatches, is
   /// busy beside that.
   double steadySeconds(unsigned microbatches) const {
     return ((microbatches + replicas - 1) / replicas - 1.0) *
                (forwardSeconds + backwardSeconds) +
            lateSeconds + allReduceSeconds + optimizerSeconds;
-  /// What the first microbatch takes on its way forth and back.
-  double fillSeconds() const {
-    return forwardSeconds + backwardSeconds - lateSeconds;
-  }
   }
 };
 
@@ -118,14 +124,14 @@ struct Plan {
   unsigned microbatches = 1;
   unsigned microbatchSize = 0; ///< Samples; 0: not known.
   bool training = false;
+  simulator::ScheduleKind schedule =
+      simulator::ScheduleKind::OneForwardOneBackward;
   double bottleneckSeconds = 0; ///< Largest load of a stage.
   double stepSeconds = 0;       ///< Closed form of docs/Planner.md.
   double simulatedSeconds = 0;  ///< By its schedule table; 0: the table is too
                                 ///< long to be run here.
   double lowerBoundSeconds =
       0; ///< No plan whatever of this graph on this cluster is faster.
-  simulator::ScheduleKind schedule =
-      simulator::ScheduleKind::OneForwardOneBackward;
   /// No plan that cuts the graph's order into contiguous stages is faster.
   /// Equal to stepSeconds where the search is complete.
   double orderBoundSeconds = 0;
@@ -135,6 +141,15 @@ struct Plan {
   std::vector<std::string>
       notes; ///< What a user should know: limits that cut the search short.
 
+  /// Whether ranks have several stages; then all stages have their rank.
+  bool isInterleaved() const {
+    return !stages.empty() && stages.front().firstRank >= 0;
+  }
+  /// Whether both stages are on one rank, so that nothing travels.
+  bool isLocal(unsigned from, unsigned to) const {
+    return stages[from].firstRank >= 0 &&
+           stages[from].firstRank == stages[to].firstRank;
+  }
   double gap() const {
     return stepSeconds > 0 ? 1 - lowerBoundSeconds / stepSeconds : 0;
   }
@@ -161,12 +176,15 @@ struct StageRequest {
   /// with; it lasts until the next one begins. The first stage begins with the
   /// model.
   std::optional<std::string> first;
+  /// Rank of its device, where ranks have several stages: then all stages say
+  /// it.
+  std::optional<unsigned> firstRank;
 };
 
 /// Checks a user's stage map and costs it. All that is wrong is reported, one
 /// error a fact (`llvm::joinErrors`): unknown, lost, repeated or backward
-/// nodes, unknown types, empty stages, more devices than there are, too little
-/// memory.
+/// nodes, unknown types, empty stages, more devices than there are, ranks that
+/// cannot have their stages, too little memory.
 llvm::Expected<Plan> checkPlan(const Graph &graph,
                                const cluster::Cluster &cluster,
                                llvm::ArrayRef<StageRequest> stages,

@@ -27,7 +27,7 @@ struct MakeSchedule : hh::impl::MakeScheduleBase<MakeSchedule> {
       getOperation().emitError() << llvm::toString(std::move(error));
       return signalPassFailure();
     }
-    hh::writeSchedule(getOperation(), *schedule);
+    hh::writeSchedule(getOperation(), *schedule, *pipeline);
   }
 
 private:
@@ -54,10 +54,16 @@ private:
                       [](const auto &stage) { return stage.hasBackward; }))
       return getOperation().emitError("a training step must have backward "
                                       "programs (hh-differentiate), got none");
-    if (microbatches < pipeline.stages.size())
+    // A rank with several stages goes through all of them for one microbatch.
+    size_t most = pipeline.stages.size();
+    if (simulator::isInterleaved(pipeline)) {
+      std::vector<int> ranks = simulator::firstRanks(pipeline);
+      most = *llvm::max_element(ranks) + 1;
+    }
+    if (microbatches < most)
       getOperation().emitWarning("microbatches should be at least the number "
                                  "of stages, ")
-          << pipeline.stages.size() << ", got: " << microbatches.getValue()
+          << most << ", got: " << microbatches.getValue()
           << "; stages wait for each other most of the time";
     return simulator::trainingSchedule(pipeline, int(microbatches), *kind);
   }

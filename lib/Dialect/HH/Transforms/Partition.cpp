@@ -135,6 +135,7 @@ static hh::StageDescription describe(const cluster::Cluster &cluster,
     description.weightSeconds = stage.weightSeconds;
     description.inFlight = stage.inFlight;
     description.recompute = stage.recompute;
+    description.firstRank = stage.firstRank;
   }
   return description;
 }
@@ -179,6 +180,10 @@ FailureOr<planner::Plan> Partition::makePlan(func::FuncOp function,
       : planFile.empty()
           ? planner::findPlan(model.graph, cluster, options)
           : followPlanFile(planFile, model.graph, cluster, options);
+  if (plan && stagesPerDevice > 1 && !plan->isInterleaved())
+    return function.emitError("a plan of several stages a device must say the "
+                              "first_rank of each, got none in ")
+           << planFile;
   if (plan)
     return std::move(*plan);
   llvm::handleAllErrors(plan.takeError(), [&](const llvm::ErrorInfoBase &e) {
@@ -269,6 +274,7 @@ LogicalResult Partition::partition() {
   else
     return function.emitError("schedule must be ")
            << simulator::scheduleKindNames() << ", got: " << schedule;
+  options.stagesPerDevice = stagesPerDevice;
   options.replicas = replicas;
   options.tensorParallel = tensorParallel;
   options.recompute = recompute;

@@ -7,6 +7,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <map>
+
 namespace hethub::hh {
 #define GEN_PASS_DEF_RECORDMEMORY
 #include "hethub/Dialect/HH/Transforms/Passes.h.inc"
@@ -57,16 +59,32 @@ struct RecordMemory : hh::impl::RecordMemoryBase<RecordMemory> {
       return;
     int64_t microbatches =
         figures.getAsObject()->getInteger("microbatches").value_or(1);
-    for (auto [stage, entry] : llvm::zip(*stages, *planned))
-      if (json::Object *of = entry.getAsObject())
-        record(stage, *of, microbatches);
+    // Stages of one rank share its memory. All of them name theirs, or none.
+    std::map<int64_t, SmallVector<PlannedStage>> ranks;
+    for (auto [index, stage, entry] : llvm::enumerate(*stages, *planned)) {
+      json::Object *of = entry.getAsObject();
+      if (!of)
+        continue;
+      auto rank =
+          stage.forward->getAttrOfType<IntegerAttr>(hh::firstRankAttrName);
+      ranks[rank ? rank.getInt() : int64_t(index)].push_back(
+          record(stage, *of));
+    }
+    for (auto &[rank, places] : ranks)
+      limit(places, microbatches);
     plan.setFiguresAttr(
         cast<DictionaryAttr>(hh::toAttribute(&getContext(), figures)));
   }
 
 private:
-  static void record(const hh::StageParts &stage, json::Object &figures,
-                     int64_t microbatches) {
+  struct PlannedStage {
+    hh::ProgramOp program;
+    int64_t kept, inFlight, memory, workspace, limit; ///< as the plan has them
+  };
+
+  /// Writes what the stage keeps into the plan.
+  static PlannedStage record(const hh::StageParts &stage,
+                             json::Object &figures) {
     auto figure = [&](StringRef name) {
       return figures.getInteger(name).value_or(0);
     };
@@ -77,18 +95,45 @@ private:
         figure("memory_bytes") + (kept - figure("activation_bytes")) * inFlight;
     figures["activation_bytes"] = kept;
     figures["memory_bytes"] = memory;
+    return {program,
+            kept,
+            figure("in_flight"),
+            memory,
+            figure("workspace_bytes"),
+            figure("memory_limit_bytes")};
+  }
 
-    int64_t limit = figure("memory_limit_bytes"), most = microbatches;
-    if (limit > 0 && memory > limit)
-      program.emitWarning("a stage should fit on its device: stage ")
-          << program.getStage() << " needs " << memory << " bytes, '"
-          << program.getDevice() << "' has " << limit;
-    if (limit > 0 && kept > 0)
-      most = std::min(most, figure("in_flight") +
-                                std::max<int64_t>(0, limit - memory) / kept *
-                                    replicas);
-    program->setAttr(hh::inFlightLimitAttrName,
-                     Builder(program.getContext()).getI64IntegerAttr(most));
+  /// How many microbatches of each stage of a rank fit in its memory.
+  static void limit(ArrayRef<PlannedStage> places, int64_t microbatches) {
+    // The workspace is that of the stage which computes.
+    int64_t memory = 0, workspace = 0, limit = places.front().limit;
+    for (const PlannedStage &place : places) {
+      memory += place.memory - place.workspace;
+      workspace = std::max(workspace, place.workspace);
+    }
+    memory += workspace;
+    hh::ProgramOp first = places.front().program;
+    if (limit > 0 && memory > limit) {
+      auto warning =
+          first.emitWarning("a stage should fit on its device: stage ")
+          << first.getStage();
+      for (const PlannedStage &place : places.drop_front())
+        warning << " with " << hh::ProgramOp(place.program).getStage();
+      warning << " needs " << memory << " bytes, '" << first.getDevice()
+              << "' has " << limit;
+    }
+    int64_t share = std::max<int64_t>(0, limit - memory) /
+                    static_cast<int64_t>(places.size());
+    for (const PlannedStage &place : places) {
+      hh::ProgramOp program = place.program;
+      int64_t most = microbatches;
+      if (limit > 0 && place.kept > 0)
+        most =
+            std::min(most, place.inFlight + share / place.kept *
+                                                int64_t(program.getReplicas()));
+      program->setAttr(hh::inFlightLimitAttrName,
+                       Builder(program.getContext()).getI64IntegerAttr(most));
+    }
   }
 };
 } // namespace

@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace hethub;
 using namespace hethub::hh;
 
-static simulator::PipelineStage readStage(const StageParts &parts) {
+static simulator::PipelineStage readStage(const StageParts &parts,
+                                          const cluster::Cluster &cluster) {
   ProgramOp forward = parts.forward;
   auto seconds = [&](StringRef name) {
     auto value = forward->getAttrOfType<FloatAttr>(name);
@@ -32,10 +33,14 @@ static simulator::PipelineStage readStage(const StageParts &parts) {
           .str();
   stage.replicas = static_cast<int>(forward.getReplicas());
   stage.forwardSeconds = seconds(forwardSecondsAttrName);
+  if (auto type = cluster.find(forward.getDevice()))
+    stage.overheadSeconds = cluster.types[*type].runtime.microbatch;
   stage.backwardSeconds = parts.backwardSeconds();
   stage.weightSeconds = parts.weightSeconds();
   stage.inFlight = count(inFlightAttrName);
   stage.inFlightLimit = count(inFlightLimitAttrName);
+  if (forward->hasAttr(firstRankAttrName))
+    stage.firstRank = count(firstRankAttrName);
   stage.hasBackward = static_cast<bool>(parts.backward);
   stage.hasWeight = static_cast<bool>(parts.weight);
   for (auto [parameter, type] : parts.gradients())
@@ -47,10 +52,14 @@ FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
   FailureOr<std::vector<StageParts>> stages = readStages(module);
   if (failed(stages))
     return failure();
+  // As the plan was predicted: tables that are made in simulated time then are
+  // the predicted ones.
   cluster::Cluster cluster = readCluster(module);
+  if (llvm::Error error = cluster::readRuntimeFigures(cluster))
+    return module.emitError() << llvm::toString(std::move(error));
   simulator::Pipeline pipeline;
   for (const StageParts &parts : *stages)
-    pipeline.stages.push_back(readStage(parts));
+    pipeline.stages.push_back(readStage(parts, cluster));
   for (const auto &[parameter, sharing] : gradientStages(*stages))
     if (sharing.size() > 1)
       for (unsigned stage : sharing)
@@ -107,7 +116,11 @@ FailureOr<simulator::Pipeline> hh::readPipeline(ModuleOp module) {
     channel.bytes = byteSize(recv->second.getType());
     auto from = cluster.find(sender.getDevice());
     auto to = cluster.find(receiver.getDevice());
-    if (from && to)
+    // Between stages of one rank nothing travels.
+    bool isLocal = pipeline.stages[channel.fromStage].firstRank >= 0 &&
+                   pipeline.stages[channel.fromStage].firstRank ==
+                       pipeline.stages[channel.toStage].firstRank;
+    if (from && to && !isLocal)
       planner::setChannelTimes(cluster, *from, *to, channel);
     // Stages are devices of their own: messages share a link with those of the
     // same two stages only.
@@ -142,14 +155,16 @@ std::optional<simulator::Schedule> hh::readSchedule(ModuleOp module) {
   return std::nullopt;
 }
 
-void hh::writeSchedule(ModuleOp module, const simulator::Schedule &schedule) {
+void hh::writeSchedule(ModuleOp module, const simulator::Schedule &schedule,
+                       const simulator::Pipeline &pipeline) {
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     if (isa<ScheduleOp>(op))
       op.erase();
   // The table reads best rank by rank; the order within a rank is what counts.
   std::vector<simulator::Row> rows = schedule.rows;
-  llvm::stable_sort(rows, [](const auto &a, const auto &b) {
-    return std::tie(a.stage, a.replica) < std::tie(b.stage, b.replica);
+  std::vector<int> first = simulator::firstRanks(pipeline);
+  llvm::stable_sort(rows, [&](const auto &a, const auto &b) {
+    return first[a.stage] + a.replica < first[b.stage] + b.replica;
   });
   SmallVector<int64_t> numbers;
   for (const simulator::Row &row : rows)

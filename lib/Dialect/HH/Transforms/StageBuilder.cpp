@@ -181,6 +181,9 @@ void StageBuilder::buildStage(unsigned stage,
                      builder.getI64IntegerAttr(description.inFlight));
     if (description.recompute)
       stageOp->setAttr(recomputeAttrName, builder.getUnitAttr());
+    if (description.firstRank >= 0)
+      stageOp->setAttr(firstRankAttrName,
+                       builder.getI64IntegerAttr(description.firstRank));
   }
   Block *body = &stageOp.getBody().emplaceBlock();
   builder.setInsertionPointToStart(body);

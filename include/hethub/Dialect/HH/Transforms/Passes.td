@@ -69,6 +69,8 @@ def Partition : Pass<"hh-partition", "::mlir::ModuleOp"> {
     Option<"microbatchSize", "microbatch-size", "unsigned", "0", "samples of a microbatch, for the plan file; 0: not known">,
     Option<"training", "training", "bool", "false", "plan a training step: backward passes, gradients, optimizer state">,
     Option<"schedule", "schedule", "std::string", "\"1f1b\"", "training: order of a step">,
+    Option<"stagesPerDevice", "stages-per-device", "unsigned", "1",
+           "training: stages of each device, which lie apart in the model (interleaved stages)">,
     Option<"replicas", "replicas", "bool", "true", "stages may have several replicas">,
     Option<"tensorParallel", "tensor-parallel", "bool", "false", "devices of a node may share the operations of a stage">,
     Option<"recompute", "recompute", "bool", "false", "stages may compute their forward pass again instead of keeping it">,

@@ -20,8 +20,9 @@ mlir::FailureOr<simulator::Pipeline> readPipeline(mlir::ModuleOp module);
 /// The table that hh-schedule left in the module.
 std::optional<simulator::Schedule> readSchedule(mlir::ModuleOp module);
 
-/// Leaves the table in the module, in place of an older one.
-void writeSchedule(mlir::ModuleOp module, const simulator::Schedule &schedule);
+/// Leaves the table of the module's pipeline in it, in place of an older one.
+void writeSchedule(mlir::ModuleOp module, const simulator::Schedule &schedule,
+                   const simulator::Pipeline &pipeline);
 
 } // namespace hethub::hh
 

@@ -22,6 +22,7 @@ struct StageDescription {
   double weightSeconds = 0; ///< of them, for gradients of parameters
   unsigned inFlight = 0;    ///< 0: not training
   bool recompute = false;
+  int firstRank = -1; ///< of its first replica; -1: behind all stages before
 };
 
 /// Rewrites @main into one hh.stage region a stage, for any assignment of

@@ -15,6 +15,9 @@ namespace hethub::hh {
 /// fit in memory.
 constexpr llvm::StringLiteral inFlightAttrName = "hh.in_flight";
 constexpr llvm::StringLiteral inFlightLimitAttrName = "hh.in_flight_limit";
+/// On stages and programs: rank of the first replica, where stages share ranks
+/// (interleaved stages).
+constexpr llvm::StringLiteral firstRankAttrName = "hh.first_rank";
 /// The part of `hh.backward_seconds` that gradients of parameters take.
 constexpr llvm::StringLiteral weightSecondsAttrName = "hh.weight_seconds";
 
