@@ -381,25 +381,26 @@ LogicalResult GraphWriter::writeSubgraph(Region &region, StringRef name,
   StringRef own = nodeName(yield);
   graph.set_name(own.empty() ? name.str() : own.str());
   setTexts(yield->getLoc(), graph);
-  auto declare = [&](Location loc, unsigned index, ValueInfoProto &info) {
+  auto declare = [&](Location loc, unsigned index, Value value,
+                     ValueInfoProto &info) {
     auto declared = noteOf<ArrayAttr>(loc, "declared");
     auto declaration = declared && index < declared.size()
                            ? dyn_cast<DictionaryAttr>(declared[index])
                            : nullptr;
     if (declaration)
-      ox::declarationToProto(declaration, Type(), info);
+      ox::declarationToProto(declaration, value.getType(), info);
   };
   for (BlockArgument argument : block.getArguments()) {
     define(argument, frame);
     ValueInfoProto *info = graph.add_input();
     info->set_name(nameOf.lookup(argument));
-    declare(argument.getLoc(), 0, *info);
+    declare(argument.getLoc(), 0, argument, *info);
   }
   if (failed(writeBody(block, frame)))
     return failure();
   for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
     ValueInfoProto *info = graph.add_output();
-    declare(yield->getLoc(), index, *info);
+    declare(yield->getLoc(), index, value, *info);
     if (!nameOf.contains(value))
       return yield->emitError("a result of a sub-graph is defined outside of "
                               "what is exported");

@@ -1,6 +1,7 @@
 //===- Notes.cpp - what a file says beside what it computes ---------------===//
 
 #include "hethub/Dialect/ONNX/IR/Notes.h"
+#include "hethub/Dialect/ONNX/IR/Inference.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/IR/Proto.h"
 #include "hethub/Support/Notes.h"
@@ -186,8 +187,11 @@ static void takeSizes(RankedTensorType known, ArrayAttr names,
 void declarationToProto(DictionaryAttr declaration, Type known,
                         ValueInfoProto &info) {
   if (auto type = declaration.getAs<TypeAttr>("type");
-      type && !isa<UnknownType>(type.getValue()))
-    *info.mutable_type() = typeToProto(type.getValue());
+      type && !isa<UnknownType>(type.getValue())) {
+    // The library's converter declares some types wrongly in sub-graphs.
+    bool agrees = !known || mergeTypes(type.getValue(), known);
+    *info.mutable_type() = typeToProto(agrees ? type.getValue() : known);
+  }
   auto names = declaration.getAs<ArrayAttr>("dims");
   takeSizes(dyn_cast_or_null<RankedTensorType>(known), names,
             *info.mutable_type());

@@ -41,8 +41,9 @@ mlir::ArrayAttr dimNames(const ::onnx::TypeProto &type,
 /// some.
 mlir::DictionaryAttr declarationOf(const ::onnx::ValueInfoProto &info,
                                    mlir::MLIRContext *context);
-/// The message of a declaration; sizes that `known`, where it is given, has are
-/// taken over in place of symbols.
+/// The message of a declaration. Where `known`, a type that may be null, has a
+/// size, that stands in place of a symbol; a type that contradicts it is not
+/// taken over.
 void declarationToProto(mlir::DictionaryAttr declaration, mlir::Type known,
                         ::onnx::ValueInfoProto &info);
 /// Names of symbolic dims into a tensor type's shape, where its dims are open.
