@@ -109,8 +109,8 @@ static LogicalResult buildModel(ModuleOp module, const ExportOptions &options,
                << what << " " << index << " of @main must have an onnx.name";
   if (failed(
           writeFacts(module, block, options.opset, options.ownOpset, model)) ||
-      failed(writeGraph(module, block, inputs, outputs, /*allParameters=*/true,
-                        place, *model.mutable_graph())))
+      failed(writeGraph(module, block, inputs, outputs, place,
+                        *model.mutable_graph())))
     return failure();
   listDefaults(module->getAttrOfType<DictionaryAttr>(ox::modelAttrName), model);
   writeConfiguration(main, model);

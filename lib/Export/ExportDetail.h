@@ -48,12 +48,12 @@ struct Port {
   ::onnx::ValueInfoProto info; ///< with its name
 };
 
-/// Writes the operations of a block as nodes of a graph, and all that the
-/// graph needs of the module: weights (with `allParameters` those that nobody
-/// reads too), sub-graphs, declared types.
+/// Writes the operations of a block as nodes of a graph, and what the graph
+/// needs of the module: weights, also those that nobody reads, sub-graphs,
+/// declared types.
 llvm::LogicalResult writeGraph(mlir::ModuleOp module, mlir::Block &block,
                                llvm::ArrayRef<Port> inputs,
-                               llvm::ArrayRef<Port> outputs, bool allParameters,
+                               llvm::ArrayRef<Port> outputs,
                                const PlaceParameter &place,
                                ::onnx::GraphProto &graph);
 

@@ -59,8 +59,7 @@ public:
       : module(module), symbols(module), place(place) {}
 
   LogicalResult writeMain(Block &block, ArrayRef<Port> inputs,
-                          ArrayRef<Port> outputs, bool allParameters,
-                          GraphProto &graph);
+                          ArrayRef<Port> outputs, GraphProto &graph);
 
 private:
   LogicalResult writeUnread(Frame &frame);
@@ -166,6 +165,7 @@ LogicalResult GraphWriter::placeParameter(hh::ParameterOp parameter,
   return place(parameter, tensor);
 }
 
+/// Nothing is dropped: weights that no operation reads stay.
 LogicalResult GraphWriter::writeUnread(Frame &frame) {
   for (auto parameter : module.getOps<hh::ParameterOp>()) {
     if (written.contains(parameter))
@@ -466,7 +466,7 @@ LogicalResult GraphWriter::writeBody(Block &block, Frame &frame) {
 }
 
 LogicalResult GraphWriter::writeMain(Block &block, ArrayRef<Port> inputs,
-                                     ArrayRef<Port> outputs, bool allParameters,
+                                     ArrayRef<Port> outputs,
                                      GraphProto &graph) {
   Frame frame{graph, nullptr, {}, {}, {}, {}, std::nullopt};
   for (const Port &input : inputs) {
@@ -484,8 +484,7 @@ LogicalResult GraphWriter::writeMain(Block &block, ArrayRef<Port> inputs,
       nameOf[output.value] = output.info.name();
     *graph.add_output() = output.info;
   }
-  if (failed(writeBody(block, frame)) ||
-      (allParameters && failed(writeUnread(frame))))
+  if (failed(writeBody(block, frame)) || failed(writeUnread(frame)))
     return failure();
   llvm::StringSet<> connected;
   for (const Port &output : outputs)
@@ -506,10 +505,9 @@ LogicalResult GraphWriter::writeMain(Block &block, ArrayRef<Port> inputs,
 //===----------------------------------------------------------------------===//
 
 LogicalResult writeGraph(ModuleOp module, Block &block, ArrayRef<Port> inputs,
-                         ArrayRef<Port> outputs, bool allParameters,
-                         const PlaceParameter &place, GraphProto &graph) {
-  return GraphWriter(module, place)
-      .writeMain(block, inputs, outputs, allParameters, graph);
+                         ArrayRef<Port> outputs, const PlaceParameter &place,
+                         GraphProto &graph) {
+  return GraphWriter(module, place).writeMain(block, inputs, outputs, graph);
 }
 
 ValueInfoProto portInfo(DictionaryAttr attributes, Type type) {
