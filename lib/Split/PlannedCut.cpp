@@ -99,6 +99,12 @@ static OwningOpRef<ModuleOp> costedModule(ModelCut &cut, const Options &options,
   });
   CompileOptions compile;
   compile.dims = sizesOf(*module, options.dims);
+  if (auto assumed = ArrayRef(compile.dims).drop_front(options.dims.size());
+      !assumed.empty()) {
+    auto remark = emitRemark(UnknownLoc::get(context));
+    remark << "sizes that costs are for, since none are given (--dim): ";
+    llvm::interleaveComma(assumed, remark);
+  }
   hh::LoadClusterOptions cluster;
   cluster.file = options.cluster;
   cluster.stages = options.cluster.empty() ? options.stages : 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -60,7 +61,9 @@ def split(
     arguments += ["--annotate"] if annotate else []
     where = folder_of_weights(Path(output)) if reference_weights else new_folder(Path(output))
     with where as folder:
-        tools.run("hh-split", [*arguments, "-o", str(folder)])
+        result = tools.run("hh-split", [*arguments, "-o", str(folder)])
+        for line in tools.notices_of(result.stderr, "hh-split"):
+            print(f"hethub: {line}", file=sys.stderr)
     return json.loads((Path(output) / MANIFEST).read_text())
 
 

@@ -98,6 +98,11 @@ def test_borders(tmp_path):
     ]
     assert [port["name"] for port in second["inputs"]] == ["a", "b"]
     assert first["inputs"][0]["shape"] == ["n", 8]
+    # Costs are for some size, and say so.
+    done = command("split", model, "--stages", "2", "-o", tmp_path / "planned")
+    assert "remark: sizes that costs are for, since none are given (--dim): n=1" in done.stderr
+    done = command("split", model, "--stages", "2", "--dim", "n=4", "-o", tmp_path / "planned")
+    assert "remark" not in done.stderr
     # In any order, and several tensors at one border.
     hethub.split(model, tmp_path / "out", at=["c", "a"])
     assert len(check(model, tmp_path / "out", feeds)["stages"]) == 3
