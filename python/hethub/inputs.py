@@ -20,6 +20,12 @@ def dtype_name(array: np.ndarray) -> str:
     return array.dtype.name
 
 
+def _has_type(array: np.ndarray, dtype: str) -> bool:
+    """NumPy files hold the bits of one-byte floats as void or bytes."""
+    name = dtype_name(array)
+    return name == dtype or (dtype.startswith("float8") and name in ("void8", "uint8"))
+
+
 def _shape_text(shape: tuple[int, ...]) -> str:
     return "[" + ", ".join("?" if size < 0 else str(size) for size in shape) + "]"
 
@@ -46,19 +52,23 @@ def check_inputs(folder: OutputFolder, inputs: Mapping[str, np.ndarray], microba
     wrong: list[str] = []
     ports = folder.inputs()
     for port in ports:
+        # What is there of a sequence or an optional, the runtime sees.
+        if port.open:
+            continue
         if port.name not in inputs:
             given = ", ".join(sorted(inputs)) or "none"
             wrong.append(f"input '{port.name}' must be given, got: {given}")
             continue
         array = inputs[port.name]
-        if dtype_name(array) != port.dtype:
+        if not _has_type(array, port.dtype):
             wrong.append(f"input '{port.name}' must be {port.dtype}, got: {dtype_name(array)}")
         complaint = check_shape(port, array.shape, microbatches)
         if complaint:
             wrong.append(complaint)
     known = {port.name for port in ports}
+    parts = tuple(f"{port.name}[" for port in ports if port.open)  # of sequences: NAME[], NAME[0], ...
     for name in inputs:
-        if name not in known:
+        if name not in known and not name.startswith(parts):
             wrong.append(f"input '{name}' must be one of the model's ({', '.join(sorted(known))}), got: another name")
     if wrong:
         raise HetHubError("\n".join(wrong))

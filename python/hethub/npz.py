@@ -28,5 +28,8 @@ def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays, uncompressed."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for key, array in arrays.items():
+            values = np.asanyarray(array)
+            if values.dtype.kind in "OS":  # strings in a form that every reader knows
+                values = values.astype(str)
             with archive.open(f"{key}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+                np.lib.format.write_array(entry, values, allow_pickle=False)

@@ -34,6 +34,7 @@ DTYPES = {
     18: "float8_e4m3fnuz",
     19: "float8_e5m2",
     20: "float8_e5m2fnuz",
+    24: "float8_e8m0fnu",
 }
 
 # Field numbers, by message.
@@ -42,7 +43,7 @@ FIELDS = {
     "StageProgram": {"stage": 4, "stages": 5, "functions": 8},
     "Stage": {"device_type": 1, "replicas": 3},
     "Function": {"name": 1, "inputs": 2, "outputs": 4},
-    "Port": {"name": 2, "type": 3, "channel": 4, "index": 5},
+    "Port": {"name": 2, "type": 3, "channel": 4, "index": 5, "open": 10},
     "TensorType": {"dtype": 1, "dims": 2},
 }
 
@@ -55,6 +56,7 @@ class Port:
     index: int  # position among the model's inputs or outputs
     dtype: str
     shape: tuple[int, ...]  # of one microbatch
+    open: bool = False  # a sequence, an optional or a tensor of any rank: only the run knows which
 
 
 @dataclass
@@ -140,7 +142,8 @@ def _port(data: bytes) -> tuple[Port, int]:
     port = _Message("Port", data)
     kind = _Message("TensorType", port.data("type"))
     dtype = DTYPES.get(kind.integer("dtype"), "unknown")
-    described = Port(port.text("name"), port.integer("index"), dtype, tuple(kind.integers("dims")))
+    shape = tuple(kind.integers("dims"))
+    described = Port(port.text("name"), port.integer("index"), dtype, shape, bool(port.integer("open")))
     return described, port.integer("channel")
 
 

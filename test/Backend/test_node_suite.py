@@ -7,11 +7,15 @@ import json
 import sys
 from pathlib import Path
 
+import hethub
 import pytest
-from node_cases import Case, collect
+from node_cases import Case, collect, difference
+from node_programs import groups, merged, outputs_of, sample
 
 SCRIPT = Path(__file__).resolve().parent / "node_suite.py"
 SAMPLE = 100
+CPP_SAMPLE = 200
+CASES_A_PROGRAM = 25
 
 
 def load_script():
@@ -51,3 +55,23 @@ def test_unexpected_passes_and_failures_are_told(cases: list[Case]) -> None:
     result = node_suite.Result(failures={"test_abs": "wrong: x"})
     lines = node_suite.unexpected(two, result, {"test_acos": "known"})
     assert lines == ["failed test_abs: wrong: x", "passed test_acos, which expected.json says fails: known"]
+
+
+@pytest.mark.wide
+def test_cpp_sample_is_right(cases: list[Case], tmp_path: Path) -> None:
+    """One case of each operator at least, in C++; cases that are right as program files."""
+    expected = json.loads(node_suite.EXPECTED.read_text())
+    chosen = sample([case for case in cases if case.name not in expected], CPP_SAMPLE)
+    assert len(chosen) >= CPP_SAMPLE
+    wrong = []
+    for number, group in enumerate(groups(chosen, CASES_A_PROGRAM)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        inputs = merged(group, folder / "model.onnx")
+        out = hethub.compile(folder / "model.onnx", folder / "out", stages=1, dims={"*": "?"}, emit=("program", "cpp"))
+        hethub.build(out)
+        outputs = hethub.run(out, inputs, engine="cpp").outputs
+        for index, case in enumerate(group):
+            if message := difference(case, outputs_of(index, outputs, folder / "outputs.npz")):
+                wrong.append(f"{case.name}: {message}")
+    assert wrong == []

@@ -85,5 +85,5 @@ def test_type_names_are_those_of_the_proto_file() -> None:
     assert body
     declared = {int(n): name.lower() for name, n in re.findall(r"(\w+) = (\d+);", body[1])}
     assert declared.pop(0) == "dtype_unspecified"
-    short = {"str": "string"}
+    short = {"str": "string", "float8_e8m0fnu": "float8e8m0"}
     assert {n: short.get(name, name).replace("_", "") for n, name in DTYPES.items()} == declared

@@ -288,7 +288,8 @@ LogicalResult Emitter::loop(hh::LoopOp op, StringRef indent, raw_ostream &out) {
   for (size_t index = carried; index < op.getNumResults(); ++index)
     out << inner << names[op.getResult(index)] << "_all.push_back("
         << use(yielded[index + 1]) << ");\n";
-  out << inner << names[condition] << " = " << use(yielded[0]) << ";\n";
+  if (yielded[0] != condition)
+    out << inner << names[condition] << " = " << use(yielded[0]) << ";\n";
   for (size_t index = 0; index < carried; ++index)
     out << inner << names[op.getResult(index)] << " = std::move(" << next[index]
         << ");\n";
@@ -375,15 +376,10 @@ LogicalResult Emitter::statements(Block &block, StringRef indent,
   return success();
 }
 
-/// Gradients of a stage whose parameters are on several ranks, unless a value
-/// is two outputs at once.
+/// Gradients are given away where they are computed, unless a value is two
+/// outputs at once.
 void Emitter::findEarly(hh::ProgramOp program, ArrayRef<Value> outputs) {
   early.clear();
-  bool isShared = tables.stages(tables.stage()).replicas() > 1;
-  for (const Parameter &parameter : tables.parameters())
-    isShared |= parameter.gradient_stages_size() > 1;
-  if (!isShared)
-    return;
   Operation *terminator = program.getBody().front().getTerminator();
   unsigned sent = outputs.size() - terminator->getNumOperands();
   for (auto [position, value] : llvm::enumerate(outputs)) {

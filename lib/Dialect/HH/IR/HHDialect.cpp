@@ -31,6 +31,25 @@ void HHDialect::initialize() {
       >();
 }
 
+Type hethub::hh::typicalType(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto types =
+        result.getOwner()->getAttrOfType<ArrayAttr>(typicalTypesAttrName);
+    if (types && result.getResultNumber() < types.size())
+      if (auto type = dyn_cast<TypeAttr>(types[result.getResultNumber()]))
+        return type.getValue();
+    return value.getType();
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (function && argument.getOwner()->isEntryBlock())
+    if (auto type = function.getArgAttrOfType<TypeAttr>(argument.getArgNumber(),
+                                                        typicalTypeAttrName))
+      return type.getValue();
+  return value.getType();
+}
+
 int64_t hethub::hh::byteSize(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)

@@ -68,16 +68,6 @@ Value passedOn(const Node &node) {
   return nullptr;
 }
 
-/// Whether a node makes an input of the model one of its outputs. It stays:
-/// something must, for a stage to give the output.
-bool givesInput(const Node &node, Value passed) {
-  return isa<BlockArgument>(passed) &&
-         isa<func::FuncOp>(passed.getParentBlock()->getParentOp()) &&
-         llvm::any_of(node.output(0).getUsers(), [](Operation *user) {
-           return isa<func::ReturnOp>(user);
-         });
-}
-
 /// Shape and Size of a static type are constants whatever the values are.
 DenseElementsAttr staticShape(const Node &node) {
   if (!node.domain().empty() ||
@@ -142,7 +132,7 @@ private:
     }
     if (node.opType() == "Constant")
       return false;
-    if (Value value = passedOn(node); value && !givesInput(node, value)) {
+    if (Value value = passedOn(node)) {
       node.output(0).replaceAllUsesWith(value);
       erase(op, inference);
       return true;

@@ -56,7 +56,10 @@ private:
       // behind the last one.
       auto [name, number] = text.rsplit('=');
       int64_t size;
-      if (!name.empty() && number == "?") {
+      // A typical size behind the question mark is for costs.
+      StringRef typical = number;
+      if (!name.empty() && typical.consume_front("?") &&
+          (typical.empty() || (!typical.getAsInteger(10, size) && size > 0))) {
         open.push_back(name);
         continue;
       }
@@ -123,6 +126,8 @@ private:
         if (!llvm::is_contained(names, name))
           names.push_back(name);
         auto it = sizes.find(name);
+        if (it == sizes.end() && ShapedType::isDynamic(dim))
+          it = sizes.find(allDims.str());
         if (it == sizes.end())
           continue;
         if (!ShapedType::isDynamic(dim) && dim != it->second)

@@ -51,6 +51,14 @@ constexpr llvm::StringLiteral recomputeAttrName = "hh.recompute";
 /// on one replica.
 constexpr llvm::StringLiteral backwardSecondsAttrName = "hh.backward_seconds";
 
+/// Of operations, and of arguments: types of the results where open dims have
+/// their typical sizes.
+constexpr llvm::StringLiteral typicalTypesAttrName = "hh.typical_types";
+constexpr llvm::StringLiteral typicalTypeAttrName = "hh.typical_type";
+
+/// The type by which costs take a value: its typical one where that is noted.
+mlir::Type typicalType(mlir::Value value);
+
 /// Bytes of a value of a tensor type; elements of less than a byte count as one,
 /// and so do sizes that only a run knows. 0 for other types.
 int64_t byteSize(mlir::Type type);

@@ -22,10 +22,42 @@ def SpecializeDims : Pass<"onnx-specialize-dims", "::mlir::ModuleOp"> {
 
     A dim without a name is called by its input and axis: `dims=image[2]=48`. A name that no input has is an error,
     which lists the names that there are. `dims=batch=?` keeps a dim open on purpose, `dims=*=?` all that have no size:
-    programs then take any size of them (`hh.open_dims` of the function).
+    programs then take any size of them (`hh.open_dims` of the function). `dims=batch=?8` says what it typically is, for
+    costs (onnx-record-typical-sizes).
   }];
   let options = [
     ListOption<"dims", "dims", "std::string", "names and sizes of dims: batch=2,seq=32">,
+  ];
+}
+
+def KeepOperation : Pass<"onnx-keep-operation", "::mlir::ModuleOp"> {
+  let summary = "gives a model of constants and inputs alone an Identity";
+  let description = [{
+    Stages are made of operations; where folding leaves none, as of a model that gives the shape of its input, the first
+    output passes through one:
+
+    ```mlir
+    return %shape : tensor<2xi64>
+    // becomes
+    %y = onnx.Identity(%shape) : (tensor<2xi64>) -> (tensor<2xi64>)
+    return %y : tensor<2xi64>
+    ```
+  }];
+}
+
+def RecordTypicalSizes : Pass<"onnx-record-typical-sizes", "::mlir::ModuleOp"> {
+  let summary = "notes the types that values have where open dims have their typical sizes";
+  let description = [{
+    Programs may take any size of a dim, while costs and plans want numbers. With `dims=batch=8`:
+
+    ```mlir
+    %y = onnx.Relu(%x) : (tensor<?x4xf32>) -> (tensor<?x4xf32>)
+    // becomes
+    %y = onnx.Relu(%x) {hh.typical_types = [tensor<8x4xf32>]} : (tensor<?x4xf32>) -> (tensor<?x4xf32>)
+    ```
+  }];
+  let options = [
+    ListOption<"dims", "dims", "std::string", "names and typical sizes of dims: batch=8">,
   ];
 }
 
