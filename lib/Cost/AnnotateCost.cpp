@@ -208,10 +208,30 @@ struct AnnotateCost : cost::impl::AnnotateCostBase<AnnotateCost> {
     };
     if (training)
       markFrozen(trains);
+    if (function->hasAttr(openDimsAttrName))
+      return annotateTypical(function, clocks, trains);
     annotate(function.getBody().front(), clocks, trains);
   }
 
 private:
+  /// Costs of a copy whose values have their typical types.
+  void annotateTypical(func::FuncOp function, ArrayRef<Clock> clocks,
+                       llvm::function_ref<bool(StringRef)> trains) {
+    OwningOpRef<func::FuncOp> sized = function.clone();
+    Block &from = function.getBody().front(), &to = sized->getBody().front();
+    for (auto [open, typical] :
+         llvm::zip(from.getArguments(), to.getArguments()))
+      typical.setType(hh::typicalType(open));
+    for (auto [open, typical] : llvm::zip(from, to))
+      for (auto [result, made] :
+           llvm::zip(open.getResults(), typical.getResults()))
+        made.setType(hh::typicalType(result));
+    annotate(to, clocks, trains);
+    for (auto [open, typical] : llvm::zip(from, to))
+      if (Attribute cost = typical.getAttr(hh::costAttrName))
+        open.setAttr(hh::costAttrName, cost);
+  }
+
   /// Reads profiles and refuses device types without the figures that the
   /// operations need.
   LogicalResult makeClocks(func::FuncOp function,
@@ -241,6 +261,18 @@ private:
     return success();
   }
 
+  /// What has neither gradient nor optimizer state, for the planner.
+  void markFrozen(llvm::function_ref<bool(StringRef)> trains) {
+    for (auto parameter : getOperation().getOps<hh::ParameterOp>()) {
+      auto tensor = dyn_cast<ShapedType>(parameter.getType());
+      if (tensor && isa<FloatType>(tensor.getElementType()) &&
+          trains(parameter.getSymName()))
+        parameter->removeAttr(hh::frozenAttrName);
+      else
+        parameter->setAttr(hh::frozenAttrName, UnitAttr::get(&getContext()));
+    }
+  }
+
   void annotate(Block &block, ArrayRef<Clock> clocks,
                 llvm::function_ref<bool(StringRef)> trains) {
     Builder builder(&getContext());
@@ -261,24 +293,19 @@ private:
       });
       hh::OpWork work = ox::workOf(&op);
       int64_t keptBytes = 0;
-  /// What has neither gradient nor optimizer state, for the planner.
-  void markFrozen(llvm::function_ref<bool(StringRef)> trains) {
-    for (auto parameter : getOperation().getOps<hh::ParameterOp>()) {
-      auto tensor = dyn_cast<ShapedType>(parameter.getType());
-      if (tensor && isa<FloatType>(tensor.getElementType()) &&
-          trains(parameter.getSymName()))
-        parameter->removeAttr(hh::frozenAttrName);
-      else
-        parameter->setAttr(hh::frozenAttrName, UnitAttr::get(&getContext()));
-    }
-  }
-
       if (differentiated && op.getNumRegions() > 0)
         keptBytes = work.keptBytes;
       else if (differentiated)
         for (Value value : ox::keptValues(&op))
           if (kept.insert(ox::storageOf(value)).second)
             keptBytes += ox::bytesOf(value.getType());
+      if (differentiated && op.getNumRegions() == 0)
+        keptBytes += ox::keptInside(&op);
+      int64_t trainedBytes = 0;
+      if (training && differentiated)
+        for (Value operand : op.getOperands())
+          if (gradients.contains(operand) && ofParameters.contains(operand))
+            trainedBytes += ox::bytesOf(operand.getType());
       SmallVector<NamedAttribute> seconds;
       for (const Clock &clock : clocks) {
         Times times = clock.timesOf(&op, trainedBytes);
@@ -286,6 +313,12 @@ private:
         if (!training && op.getNumResults() > 0 &&
             ofParameters.contains(op.getResult(0)))
           times.forward = 0;
+        if (!differentiated)
+          times.backward = times.weight = 0;
+        SmallVector<double> figures = {rounded(times.forward),
+                                       rounded(times.backward)};
+        if (training)
+          figures.push_back(std::min(rounded(times.weight), figures.back()));
         seconds.push_back(builder.getNamedAttr(
             clock.type.name, builder.getDenseF64ArrayAttr(figures)));
       }
@@ -298,16 +331,3 @@ private:
   }
 };
 } // namespace
-      if (differentiated && op.getNumRegions() == 0)
-        keptBytes += ox::keptInside(&op);
-      int64_t trainedBytes = 0;
-      if (training && differentiated)
-        for (Value operand : op.getOperands())
-          if (gradients.contains(operand) && ofParameters.contains(operand))
-            trainedBytes += ox::bytesOf(operand.getType());
-        if (!differentiated)
-          times.backward = times.weight = 0;
-        SmallVector<double> figures = {rounded(times.forward),
-                                       rounded(times.backward)};
-        if (training)
-          figures.push_back(std::min(rounded(times.weight), figures.back()));

@@ -21,6 +21,25 @@ static void verifyPhase(OpPassManager &pm, StringRef phase) {
   pm.addPass(hh::createVerifyPhase(options));
 }
 
+/// Whether gradients of parameters have a program of their own: the one
+/// schedule that has a place for it.
+static bool splitsBackward(const CompileOptions &options) {
+  return options.training && options.schedule == "zero-bubble";
+}
+
+/// Sizes of the dims that stay open, for costs: "batch=?8" is typically 8, and
+/// 1 where nothing is said.
+static std::vector<std::string>
+typicalDims(const std::vector<std::string> &dims) {
+  std::vector<std::string> sizes;
+  for (StringRef dim : dims) {
+    auto [name, size] = dim.rsplit('=');
+    if (size.consume_front("?"))
+      sizes.push_back((name + "=" + (size.empty() ? "1" : size)).str());
+  }
+  return sizes;
+}
+
 void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   // Sizes that the user fixed: everything after this relies on static shapes.
   if (!options.dims.empty()) {
@@ -47,6 +66,14 @@ void buildNormalizePipeline(OpPassManager &pm, const CompileOptions &options) {
   // each form.
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
+  // Stages are made of operations.
+  pm.addPass(ox::createKeepOperation());
+  if (std::vector<std::string> typical = typicalDims(options.dims);
+      !typical.empty()) {
+    ox::RecordTypicalSizesOptions sizes;
+    sizes.dims.assign(typical.begin(), typical.end());
+    pm.addPass(ox::createRecordTypicalSizes(sizes));
+  }
   // The loss is a part of the model from here on: planned, cut and lowered.
   if (options.training) {
     ox::AddLossOptions loss;
@@ -66,6 +93,7 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   // Costs need the device types; the planner needs the costs.
   cost::AnnotateCostOptions cost;
   cost.training = options.training;
+  cost.splitBackward = splitsBackward(options);
   cost.frozen.assign(options.frozen.begin(), options.frozen.end());
   pm.addPass(cost::createAnnotateCost(cost));
   verifyPhase(pm, "cost");
@@ -75,6 +103,7 @@ void buildPlanPipeline(OpPassManager &pm, const CompileOptions &options) {
   partition.microbatchSize = options.microbatchSize;
   partition.training = options.training;
   partition.schedule = options.schedule;
+  partition.stagesPerDevice = options.stagesPerDevice;
   partition.replicas = options.replicas;
   partition.tensorParallel = options.tensorParallel;
   partition.recompute = options.recompute;
@@ -91,8 +120,7 @@ static void addDifferentiation(OpPassManager &pm,
                                const CompileOptions &options) {
   differentiate::DifferentiateOptions gradients;
   gradients.microbatches = options.microbatches;
-  // The one schedule that has a place for them apart.
-  gradients.splitWeight = options.schedule == "zero-bubble";
+  gradients.splitWeight = splitsBackward(options);
   gradients.frozen.assign(options.frozen.begin(), options.frozen.end());
   pm.addPass(differentiate::createDifferentiate(gradients));
   // Each gradient's rule makes the views and sums that it needs by itself.
@@ -101,7 +129,6 @@ static void addDifferentiation(OpPassManager &pm,
   // What is saved is known now; zero-bubble uses the memory that is left.
   pm.addPass(hh::createRecordMemory());
 }
-  partition.stagesPerDevice = options.stagesPerDevice;
 
 void buildLowerPipeline(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(hh::createInsertCommunication());

@@ -31,9 +31,11 @@ from .train import Settings, train
 from .version import __version__
 
 
-def dimension(text: str) -> tuple[str, int]:
-    """NAME=SIZE of --dim."""
+def dimension(text: str) -> tuple[str, int | str]:
+    """NAME=SIZE of --dim; ? for a dimension of which programs take any size."""
     name, separator, size = text.rpartition("=")
+    if separator and name and size.startswith("?") and (size == "?" or size[1:].isdigit()):
+        return name, size
     if not separator or not name or not size.isdigit() or int(size) < 1:
         raise argparse.ArgumentTypeError(f"must be NAME=SIZE with a size of at least 1, got: {text}")
     return name, int(size)
@@ -115,9 +117,9 @@ def training_of(arguments: argparse.Namespace) -> TrainingStep | None:
         "loss_output": arguments.loss_output,
         "freeze": arguments.freeze,
         "schedule": arguments.schedule,
+        "stages_per_device": arguments.stages_per_device,
         "training_mode": arguments.training_mode and arguments.training_mode.split(","),
     }
-        "stages_per_device": arguments.stages_per_device,
     given = {name: value for name, value in given.items() if value is not None}
     if not arguments.train:
         for name in given:
@@ -144,7 +146,8 @@ def add_dim(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=SIZE",
-        help="fixes a symbolic dimension (once for each)",
+        help="fixes a symbolic dimension (once for each); ? leaves it open: programs take any size; ?8 says what it "
+        "typically is, for the costs",
     )
 
 

@@ -24,8 +24,8 @@ ENGINES = ("program", "cpp")
 
 @dataclass
 class Result:
-    """What a run gave: outputs by name (NAME.0, NAME.1, ... for a sequence) and one record of figures per rank,
-    as the runtime wrote it (docs/Runtime.md: times in seconds, sizes in bytes)."""
+    """What a run gave: outputs by name (of a sequence NAME[], its length, and NAME[0], NAME[1], ...) and one record of
+    figures per rank, as the runtime wrote it (docs/Runtime.md: times in seconds, sizes in bytes)."""
 
     outputs: dict[str, np.ndarray]
     ranks: list[dict[str, Any]] = field(default_factory=list)

@@ -26,7 +26,7 @@ bool hethub::hh::isConstantLike(Operation *op) {
 
 bool hethub::hh::isSendable(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape())
+  if (!tensor)
     return false;
   Type element = tensor.getElementType();
   return element.isIntOrFloat() || isa<ComplexType>(element);

@@ -95,9 +95,9 @@ static FailureOr<planner::Node> makeNode(Operation *op, StringRef name,
     // Parameters count as such.
     if (!value.getDefiningOp() || !(isConstantLike(value.getDefiningOp()) ||
                                     isa<GetParameterOp>(value.getDefiningOp())))
-      node.workspaceBytes += byteSize(value.getType());
-  for (Type type : op->getResultTypes())
-    node.workspaceBytes += byteSize(type);
+      node.workspaceBytes += byteSize(typicalType(value));
+  for (Value result : op->getResults())
+    node.workspaceBytes += byteSize(typicalType(result));
   return node;
 }
 
@@ -175,7 +175,7 @@ FailureOr<ModelGraph> hh::buildModelGraph(func::FuncOp function,
     tensor.name = valueName(value);
     tensor.producer = indexOf[value.getDefiningOp()];
     tensor.consumers.assign(consumers.begin(), consumers.end());
-    tensor.bytes = byteSize(value.getType());
+    tensor.bytes = byteSize(typicalType(value));
     tensor.cuttable =
         isSendable(value.getType()) ||
         rules.kind(value.getDefiningOp()) == CloneRules::Kind::Clone;
