@@ -59,6 +59,27 @@ TEST(DynamicOps, SplitsUnevenly) {
   EXPECT_THROW(split_part(x, ints({2, 4}), 0, 2, 1), std::exception);
 }
 
+TEST(DynamicOps, GathersAndScattersRows) {
+  at::Tensor x = at::arange(8).reshape({2, 2, 2});
+  at::Tensor rows = ints({0, 1, 1, -2}).reshape({2, 2});
+  EXPECT_TRUE(
+      at::equal(gather_nd(x, rows, 0), ints({2, 3, 4, 5}).reshape({2, 2})));
+  at::Tensor one = ints({1, 0}).reshape({2, 1}); // of each batch entry
+  EXPECT_TRUE(
+      at::equal(gather_nd(x, one, 1), ints({2, 3, 4, 5}).reshape({2, 2})));
+  EXPECT_THROW(gather_nd(x, ints({2}), 0), std::exception);
+  at::Tensor updates = ints({10, 20, 30, 40}).reshape({2, 2});
+  EXPECT_TRUE(at::equal(scatter_nd(x, rows, updates, "none").reshape({-1}),
+                        ints({0, 1, 10, 20, 30, 40, 6, 7})));
+  at::Tensor twice = ints({0, 0, 0, 0}).reshape({2, 2});
+  EXPECT_TRUE(at::equal(scatter_nd(x, twice, updates, "add").select(0, 0),
+                        ints({40, 61, 2, 3}).reshape({2, 2})));
+  EXPECT_TRUE(at::equal(scatter_elements(at::zeros({3}, at::kLong), ints({-1}),
+                                         ints({7}), -1, "max"),
+                        ints({0, 0, 7})));
+  EXPECT_THROW(scatter_nd(x, rows, updates, "mean"), std::exception);
+}
+
 TEST(DynamicOps, ReducesNothingToTheNeutralElement) {
   at::Tensor none = at::zeros({2, 0});
   constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -164,6 +164,43 @@ def test_open_batch(stages: int, tmp_path: Path) -> None:
         oracle.assert_close(hethub.run(out, inputs, engine="program").outputs, reference(model, inputs))
 
 
+def test_open_image(tmp_path: Path) -> None:
+    """Windows over axes of any size, with pads that are written out."""
+    text = """
+        <ir_version: 10, opset_import: ["": 20]>
+        image (float[n, 1, h, w] x) => (float[n, 2] y)
+        <float[2, 1, 3, 3] k = {KERNEL}, float[2, 2, 2, 2] t = {TRANSPOSED}>
+        {
+            a = Conv <pads = [1, 0, 1, 2], strides = [2, 1]> (x, k)
+            b = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (a)
+            c = ConvTranspose <strides = [2, 2]> (b, t)
+            d = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (c)
+            e = GlobalAveragePool (d)
+            y = Flatten (e)
+        }
+    """
+    for name, count in (("KERNEL", 18), ("TRANSPOSED", 16)):
+        text = text.replace(name, ", ".join(f"{value:.3f}" for value in floats(count)))
+    model = save(tmp_path / "model.onnx", text)
+    out = hethub.compile(model, tmp_path / "out", stages=1, dims={"*": "?"}, emit=("program",))
+    for shape in ((1, 1, 8, 9), (3, 1, 13, 6)):
+        inputs = {"x": floats(*shape)}
+        oracle.assert_close(hethub.run(out, inputs, engine="program").outputs, reference(model, inputs))
+
+
+def test_typical_sizes_are_for_costs_alone(tmp_path: Path) -> None:
+    model = save(tmp_path / "model.onnx", LAYERS)
+    seconds = {}
+    for dim in ("?", "?64", "?4096", "4096"):
+        out = hethub.compile(model, tmp_path / dim.strip("?"), stages=1, dims={"batch": dim}, emit=("program",))
+        seconds[dim] = hethub.output.OutputFolder.read(out).plan["step_seconds"]
+    assert seconds["?"] <= seconds["?64"] < seconds["?4096"]
+    assert seconds["?4096"] == pytest.approx(seconds["4096"], rel=0.5)
+    inputs = {"x": floats(3, 6)}
+    outputs = hethub.run(tmp_path / "64", inputs, engine="program").outputs
+    oracle.assert_close(outputs, reference(model, inputs))
+
+
 def test_open_dimensions_are_asked_for(tmp_path: Path) -> None:
     model = save(tmp_path / "model.onnx", LAYERS)
     message = error_of(command("compile", model, "--stages", 1, "-o", tmp_path / "out"))

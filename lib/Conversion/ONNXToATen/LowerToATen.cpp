@@ -205,6 +205,7 @@ struct LowerToATenPass : impl::LowerToATenBase<LowerToATenPass> {
     addOpenShapeHandlers(openTable, table);
     addSequenceHandlers(openTable);
     addTextHandlers(openTable);
+    addOpenWindowHandlers(openTable);
     addOpenSearchHandlers(openTable);
     addOpenSignalHandlers(openTable);
     return success();

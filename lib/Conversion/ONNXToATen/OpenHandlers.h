@@ -17,7 +17,6 @@ namespace hethub {
 enum class Known {
   Nothing, ///< takes tensors of any rank, sequences and optionals
   Ranks,   ///< ranks of all tensors
-  Spatial, ///< and sizes of the axes from 2 on, of input 0 and the outputs
   Tail,    ///< and sizes of input 0 from the axis of attribute `axis` (-1) on
 };
 
@@ -34,6 +33,7 @@ void addSequenceHandlers(OpenHandlerTable &table);
 void addOpenSearchHandlers(OpenHandlerTable &table);
 void addOpenSignalHandlers(OpenHandlerTable &table);
 void addTextHandlers(OpenHandlerTable &table);
+void addOpenWindowHandlers(OpenHandlerTable &table);
 
 /// Why the types of a node do not fit; empty where they do.
 std::string refusedBy(Known needs, mlir::Operation *op);

@@ -98,6 +98,23 @@ LogicalResult lowerGather(Lowering &l) {
               {x, l.in(1)}, {l.arg("axis", l.node.integer("axis", 0))});
 }
 
+LogicalResult lowerGatherND(Lowering &l) {
+  Value x = l.data(0);
+  return done(l, "hethub.gather_nd", x, {x, l.in(1)},
+              {l.arg("batch_axes", l.node.integer("batch_dims", 0))});
+}
+
+/// Updates written or combined where index rows, or elements of an axis, say.
+LogicalResult lowerScatter(Lowering &l) {
+  Value x = l.data(0);
+  NamedArg reduction = l.arg("reduction", l.node.string("reduction", "none"));
+  if (l.node.opType() == "ScatterND")
+    return done(l, "hethub.scatter_nd", x, {x, l.in(1), l.data(2)},
+                {reduction});
+  return done(l, "hethub.scatter_elements", x, {x, l.in(1), l.data(2)},
+              {l.arg("axis", l.node.integer("axis", 0)), reduction});
+}
+
 LogicalResult lowerConcat(Lowering &l) {
   Values parts;
   for (unsigned i = 0; i < l.node.inputCount(); ++i)
@@ -283,7 +300,14 @@ constexpr const char *ofKnownRank[] = {"BatchNormalization",
                                        "Det",
                                        "DynamicQuantizeLinear",
                                        "Einsum",
+                                       "GRU",
                                        "Gemm",
+                                       "GlobalAveragePool",
+                                       "GlobalLpPool",
+                                       "GlobalMaxPool",
+                                       "GroupNormalization",
+                                       "InstanceNormalization",
+                                       "LSTM",
                                        "LogSoftmax",
                                        "MatMulInteger",
                                        "MaxRoiPool",
@@ -291,6 +315,7 @@ constexpr const char *ofKnownRank[] = {"BatchNormalization",
                                        "NonMaxSuppression",
                                        "NonZero",
                                        "QuantizeLinear",
+                                       "RNN",
                                        "RoiAlign",
                                        "Softmax",
                                        "Unique",
@@ -299,10 +324,6 @@ constexpr const char *ofKnownRank[] = {"BatchNormalization",
                                        "com.microsoft.Gelu",
                                        "com.microsoft.QuickGelu",
                                        "com.microsoft.Unique"};
-
-constexpr const char *ofKnownSpatialSizes[] = {
-    "AveragePool",   "Conv",    "ConvInteger", "GlobalAveragePool",
-    "GlobalMaxPool", "MaxPool", "QLinearConv"};
 
 constexpr const char *ofKnownTail[] = {"LayerNormalization",
                                        "RMSNormalization"};
@@ -333,13 +354,6 @@ std::string refusedBy(Known needs, Operation *op) {
       return describe("rank of an output", result);
   ox::Node node(op);
   Value x = node.input(0);
-  if (needs == Known::Spatial) {
-    if (!isKnown(x, 2))
-      return describe("shape of an input", x);
-    for (Value result : op->getResults())
-      if (!isKnown(result, 2))
-        return describe("shape of an output", result);
-  }
   if (needs == Known::Tail && !isKnown(x, node.integer("axis", -1)))
     return describe("shape of an input", x);
   return "";
@@ -354,7 +368,6 @@ void addOpenShapeHandlers(OpenHandlerTable &table,
   };
   take(ofAnyRank, Known::Nothing);
   take(ofKnownRank, Known::Ranks);
-  take(ofKnownSpatialSizes, Known::Spatial);
   take(ofKnownTail, Known::Tail);
 
   for (auto [name, handler] :
@@ -373,6 +386,9 @@ void addOpenShapeHandlers(OpenHandlerTable &table,
            {"Split", lowerSplit},
            {"Gather", lowerGather},
            {"GatherElements", lowerGather},
+           {"GatherND", lowerGatherND},
+           {"ScatterElements", lowerScatter},
+           {"ScatterND", lowerScatter},
            {"TopK", lowerTopK},
            {"Concat", lowerConcat},
            {"Transpose", lowerTranspose},

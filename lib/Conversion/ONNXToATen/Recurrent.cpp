@@ -90,9 +90,11 @@ bool areDefault(ArrayRef<std::string> names, ArrayRef<StringRef> defaults) {
   return true;
 }
 
-/// Options that LibTorch's cells lack, whatever the kind of cell.
+/// Options that LibTorch's cells lack, whatever the kind of cell. They are told
+/// sizes in calls, too.
 bool hasOptions(Lowering &l) {
-  return l.has(4) || l.node.real("clip", 0) != 0 ||
+  return !Lowering::typeOf(l.in(0)).hasStaticShape() || l.has(4) ||
+         l.node.real("clip", 0) != 0 ||
          !isa<Float32Type, Float64Type>(Lowering::element(l.in(0)));
 }
 

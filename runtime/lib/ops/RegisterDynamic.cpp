@@ -30,6 +30,14 @@ TORCH_LIBRARY_FRAGMENT(hethub, library) {
   library.def("top_k_of(Tensor x, Tensor k, int axis, bool largest) -> "
               "(Tensor, Tensor)",
               &top_k_of);
+  library.def("gather_nd(Tensor x, Tensor index, int batch_axes) -> Tensor",
+              &gather_nd);
+  library.def("scatter_nd(Tensor x, Tensor index, Tensor updates, str "
+              "reduction) -> Tensor",
+              &scatter_nd);
+  library.def("scatter_elements(Tensor x, Tensor index, Tensor updates, int "
+              "axis, str reduction) -> Tensor",
+              &scatter_elements);
   library.def("triangle_of(Tensor x, Tensor k, bool upper) -> Tensor",
               &triangle_of);
   library.def("pad_by(Tensor x, Tensor pads, Tensor? value, Tensor? axes, str "

@@ -238,6 +238,80 @@ top_k_of(const at::Tensor &x, const at::Tensor &k, int64_t axis, bool largest) {
   return {values.narrow(axis, 0, count), indices.narrow(axis, 0, count)};
 }
 
+at::Tensor gather_nd(const at::Tensor &x, const at::Tensor &index,
+                     int64_t batch_axes) {
+  int64_t last = index.dim() - 1, columns = index.size(-1);
+  TORCH_CHECK_INDEX(batch_axes >= 0 && batch_axes <= last &&
+                        batch_axes + columns <= x.dim(),
+                    "rows of ", columns, " indices behind ", batch_axes,
+                    " axes are too long for rank ", x.dim());
+  c10::List<std::optional<at::Tensor>> indices;
+  for (int64_t axis = 0; axis < batch_axes; ++axis) {
+    Sizes shape(static_cast<size_t>(last), 1);
+    shape[static_cast<size_t>(axis)] = index.size(axis);
+    indices.push_back(
+        at::arange(index.size(axis), index.options()).reshape(shape));
+  }
+  for (int64_t column = 0; column < columns; ++column)
+    indices.push_back(
+        wrap_index(index.select(last, column), x.size(batch_axes + column)));
+  return at::index(x, indices);
+}
+
+namespace {
+/// LibTorch's name of a reduction; empty for none.
+std::string_view reductionOf(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"none", ""},
+      {"add", "sum"},
+      {"mul", "prod"},
+      {"max", "amax"},
+      {"min", "amin"}};
+  for (auto [onnx, torch] : names)
+    if (name == onnx)
+      return torch;
+  TORCH_CHECK_VALUE(false, "scatter has no reduction '", name, "'");
+}
+
+at::Tensor scatterOn(const at::Tensor &x, int64_t axis, const at::Tensor &at,
+                     const at::Tensor &updates, std::string_view reduction) {
+  std::string_view kind = reductionOf(reduction);
+  return kind.empty() ? at::scatter(x, axis, at, updates)
+                      : at::scatter_reduce(x, axis, at, updates, kind);
+}
+} // namespace
+
+at::Tensor scatter_elements(const at::Tensor &x, const at::Tensor &index,
+                            const at::Tensor &updates, int64_t axis,
+                            std::string_view reduction) {
+  axis = wrapAxis(axis, x.dim());
+  return scatterOn(x, axis, wrap_index(index, x.size(axis)), updates,
+                   reduction);
+}
+
+/// On all elements in one row: each row of indices names a run of them.
+at::Tensor scatter_nd(const at::Tensor &x, const at::Tensor &index,
+                      const at::Tensor &updates, std::string_view reduction) {
+  int64_t columns = index.size(-1);
+  TORCH_CHECK_INDEX(columns <= x.dim(), "rows of ", columns,
+                    " indices are too long for rank ", x.dim());
+  int64_t run =
+      c10::multiply_integers(x.sizes().slice(static_cast<size_t>(columns)));
+  at::IntArrayRef rows =
+      index.sizes().slice(0, static_cast<size_t>(index.dim() - 1));
+  at::Tensor start = at::zeros(rows, index.options().dtype(at::kLong));
+  for (int64_t column = 0; column < columns; ++column)
+    start = start * x.size(column) +
+            wrap_index(index.select(-1, column), x.size(column));
+  at::Tensor place =
+      (start.reshape({-1, 1}) * run + at::arange(run, start.options()))
+          .reshape({-1});
+  TORCH_CHECK_VALUE(updates.numel() == place.numel(), "updates must have ",
+                    place.numel(), " elements, got: ", updates.numel());
+  return scatterOn(x.reshape({-1}), 0, place, updates.reshape({-1}), reduction)
+      .reshape(x.sizes());
+}
+
 at::Tensor triangle_of(const at::Tensor &x, const at::Tensor &k, bool upper) {
   int64_t diagonal = number(k, "the diagonal");
   return upper ? x.triu(diagonal) : x.tril(diagonal);

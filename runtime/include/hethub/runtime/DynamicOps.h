@@ -51,6 +51,14 @@ at::Tensor gather_elements(const at::Tensor &x, const at::Tensor &index,
                            int64_t axis);
 std::tuple<at::Tensor, at::Tensor>
 top_k_of(const at::Tensor &x, const at::Tensor &k, int64_t axis, bool largest);
+at::Tensor gather_nd(const at::Tensor &x, const at::Tensor &index,
+                     int64_t batch_axes);
+/// reduction: none, add, mul, max, min.
+at::Tensor scatter_nd(const at::Tensor &x, const at::Tensor &index,
+                      const at::Tensor &updates, std::string_view reduction);
+at::Tensor scatter_elements(const at::Tensor &x, const at::Tensor &index,
+                            const at::Tensor &updates, int64_t axis,
+                            std::string_view reduction);
 at::Tensor triangle_of(const at::Tensor &x, const at::Tensor &k, bool upper);
 /// mode: constant, edge, reflect, wrap. Negative pads crop.
 at::Tensor pad_by(const at::Tensor &x, const at::Tensor &pads,
