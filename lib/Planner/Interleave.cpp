@@ -206,6 +206,10 @@ Expected<Plan> findInterleaved(const Graph &graph,
     return fail(
         "stages must be " + Twine(each) +
         " for each of at least 2 devices, got: " + Twine(options.exactStages));
+  if (options.exactStages > graph.nodes.size())
+    return fail("stages must be at most the number of operations (" +
+                Twine(graph.nodes.size()) +
+                "), got: " + Twine(options.exactStages));
   if (cluster.deviceCount() < 2)
     return fail("several stages a device need at least 2 devices, got: " +
                 Twine(cluster.deviceCount()));

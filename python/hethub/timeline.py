@@ -60,7 +60,13 @@ class Timeline:
         kept: list[Slice] = []
         for rank in self.ranks:
             own = [s for s in self.slices if s.rank == rank]
-            ends = [s.end for s in own if s.action == OPTIMIZER_STEP]
+            # A rank with several stages has an optimizer step of each, one behind the other.
+            computes = [s for s in own if s.track == COMPUTE]
+            ends = [
+                s.end
+                for k, s in enumerate(computes)
+                if s.action == OPTIMIZER_STEP and all(n.action != OPTIMIZER_STEP for n in computes[k + 1 : k + 2])
+            ]
             kept += [s for s in own if len(ends) < 2 or s.begin >= ends[-2]]
         return Timeline(self.names, sorted(kept, key=lambda s: s.begin))
 

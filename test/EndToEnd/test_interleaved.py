@@ -191,7 +191,10 @@ BAD = [
         "--stages-per-device must be at least 2, got: 1",
     ),
     (["--train", "--schedule", "interleaved", "--stages", "3"], "stages must be 2 for each of at least 2 devices"),
-    (["--train", "--schedule", "interleaved", "--stages", "80"], "has enough places to cut the model"),
+    (
+        ["--train", "--schedule", "interleaved", "--stages", "80"],
+        "must be at most the number of operations (19), got: 80",
+    ),
     (["--stages-per-device", "2"], "--stages-per-device needs --train"),
 ]
 

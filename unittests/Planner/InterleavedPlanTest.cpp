@@ -275,6 +275,9 @@ TEST(InterleavedPlan, SaysWhatCannotBe) {
   problem.options.exactStages = 5;
   EXPECT_EQ(messageOf(problem),
             "stages must be 2 for each of at least 2 devices, got: 5");
+  problem.options.exactStages = 14;
+  EXPECT_EQ(messageOf(problem),
+            "stages must be at most the number of operations (12), got: 14");
   problem.options.exactStages = 0;
   problem.options.training = false;
   EXPECT_EQ(messageOf(problem), "several stages a device need a training step: "
