@@ -164,15 +164,32 @@ def ml_cases() -> list[Case]:
         scaled = [0.1 * c for c in coefficients]
         intercepts = [0.3, 0.5, 0.6]
         cases.append(
-            ml("LinearClassifier", [np.clip(x, -1, 1)], 2, label=post, coefficients=scaled, intercepts=intercepts, atol=1e-4,
-               classlabels_ints=[3, 8, 1], post_transform=post)
+            ml("LinearClassifier", [np.clip(x, -1, 1)], 2, label=post, coefficients=scaled, intercepts=intercepts,
+               classlabels_ints=[3, 8, 1], post_transform=post, atol=1e-4)
         )  # fmt: skip
     for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
         cases.append(
             ml("SVMRegressor", [x], label=kernel, n_supports=5, support_vectors=vectors, kernel_type=kernel,
                coefficients=reals(5).tolist(), rho=[0.3], kernel_params=[0.4, 0.2, 3.0])
         )  # fmt: skip
-    return cases + tree_cases()
+    return cases + support_vector_cases() + tree_cases()
+
+
+def support_vector_cases() -> list[Case]:
+    def classifier(sizes: list[int], kernel: str, post: str, probable: bool = False, **labels: object) -> Case:
+        count, pairs = sum(sizes), len(sizes) * (len(sizes) - 1) // 2
+        probabilities = {"prob_a": [-1.2] * pairs, "prob_b": [0.1] * pairs} if probable else {}
+        return ml(
+            "SVMClassifier", [reals(6, 3)], 2, label=f"{len(sizes)}_{kernel}_{post}{'_probable' if probable else ''}",
+            vectors_per_class=sizes, kernel_type=kernel, post_transform=post, kernel_params=[0.4, 0.2, 3.0],
+            coefficients=reals((len(sizes) - 1) * count).tolist(), support_vectors=reals(3 * count).tolist(),
+            rho=reals(pairs).tolist(), **probabilities, **labels,
+        )  # fmt: skip
+
+    two, three = {"classlabels_ints": [5, 7]}, {"classlabels_strings": ["a", "b", "c"]}
+    cases = [classifier([2, 3], "RBF", post, **two) for post in ("NONE", "LOGISTIC", "SOFTMAX")]
+    cases += [classifier([2, 3], "LINEAR", post, probable=True, **two) for post in ("NONE", "LOGISTIC")]
+    return cases + [classifier([2, 3, 2], kernel, "SOFTMAX", **three) for kernel in ("RBF", "POLY", "SIGMOID")]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -285,6 +302,10 @@ def quantized_cases() -> list[Case]:
             case("QLinearConcat", [s[2], zero, a, s[0], zero, bytes_(2, 3, 2, dtype=dtype), s[1], zero], label=kind,
                  quanta=1, axis=2),
             case("QLinearGlobalAveragePool", [image, s[0], zero, s[1], zero], label=kind, quanta=1),
+            case("NhwcMaxPool", [bytes_(1, 6, 5, 3, dtype=dtype)], label=kind, kernel_shape=[3, 2], strides=[2, 1],
+                 pads=[1, 0, 1, 1]),
+            case("QLinearAveragePool", [bytes_(1, 6, 5, 3, dtype=dtype), s[0], zero, s[1], zero],
+                 label=f"{kind}_last", quanta=1, kernel_shape=[3, 2], channels_last=1),
             case("QLinearAveragePool", [image, s[0], zero, s[1], zero], label=kind, quanta=1, kernel_shape=[3, 3],
                  strides=[2, 2], pads=[1, 1, 1, 1]),
         ]  # fmt: skip
@@ -326,6 +347,10 @@ def quantized_cases() -> list[Case]:
     cases.append(
         case("QLinearConv", [bytes_(1, 3, 5, 5), half, zero8, Weight(bytes_(4, 3, 3, 3)), half, zero8,
                              Weight(scalar(99.0)), zero8], quanta=1, pads=[1, 1, 1, 1])
+    )  # fmt: skip
+    cases.append(
+        case("QLinearConv", [bytes_(1, 5, 7, 3), half, zero8, Weight(bytes_(4, 3, 3, 3)), half, zero8,
+                             Weight(scalar(99.0)), zero8], label="last", quanta=1, channels_last=1, strides=[1, 2])
     )  # fmt: skip
     steps, batch, inputs, hidden = 4, 2, 5, 3
     for directions, direction in ((1, "forward"), (2, "bidirectional")):

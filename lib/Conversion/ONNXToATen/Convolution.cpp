@@ -64,7 +64,7 @@ Value convolution(Lowering &l, Value x, Value weight, Value bias,
 LogicalResult lowerConv(Lowering &l) {
   if (Lowering::rank(l.in(0)) < 3 || Lowering::rank(l.in(0)) > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  return l.done(convolve(l, l.in(0), l.in(1), l.in(2)));
+  return l.done(convolve(l, l.in(0), l.in(1), l.in(2), l.outType().getShape()));
 }
 
 /// The full transposed convolution has (in - 1) * stride + extent elements an
@@ -139,8 +139,24 @@ LogicalResult lowerCol2Im(Lowering &l) {
 
 } // namespace
 
-Value convolve(Lowering &l, Value x, Value weight, Value bias) {
-  ArrayRef<int64_t> out = l.outType().getShape();
+Dims channelsFirst(ArrayRef<int64_t> dims) {
+  Dims result(dims);
+  std::rotate(result.begin() + 1, result.end() - 1, result.end());
+  return result;
+}
+
+Value channelsFirst(Lowering &l, Value x) {
+  return l.permute(x, channelsFirst(iota(Lowering::rank(x))));
+}
+
+Value channelsLast(Lowering &l, Value x) {
+  Dims order = iota(Lowering::rank(x));
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return l.permute(x, order);
+}
+
+Value convolve(Lowering &l, Value x, Value weight, Value bias,
+               ArrayRef<int64_t> out) {
   Window w = readWindow(l, Lowering::dims(x), out,
                         Lowering::dims(weight).drop_front(2));
   bool negative = llvm::any_of(w.before, [](int64_t pad) { return pad < 0; });

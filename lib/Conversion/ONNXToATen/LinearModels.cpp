@@ -133,11 +133,118 @@ LogicalResult lowerSVMRegressor(Lowering &l) {
   return l.done(l.cast(y, l.outType().getElementType()));
 }
 
+/// What two classes have to decide between them, for all pairs i < j of
+/// classes: support vectors of class i with row j - 1 of the coefficients,
+/// those of class j with row i. As a matrix [vectors, pairs], and who wins
+/// where the sum is above 0 (1) or not (-1) [pairs, classes].
+struct Duels {
+  SmallVector<double> weights, winners, losses;
+};
+
+Duels duelsOf(ArrayRef<double> coefficients, ArrayRef<int64_t> perClass) {
+  int64_t classes = perClass.size(), vectors = 0;
+  Dims starts{0};
+  for (int64_t count : perClass)
+    starts.push_back(vectors += count);
+  int64_t pairs = classes * (classes - 1) / 2;
+  Duels d;
+  d.weights.assign(vectors * pairs, 0);
+  d.winners.assign(pairs * classes, 0);
+  d.losses.assign(classes, 0);
+  int64_t pair = 0;
+  for (int64_t i = 0; i < classes; ++i)
+    for (int64_t j = i + 1; j < classes; ++j, ++pair) {
+      auto add = [&](int64_t side, int64_t row) {
+        for (int64_t v = starts[side]; v < starts[side + 1]; ++v)
+          d.weights[v * pairs + pair] = coefficients[row * vectors + v];
+      };
+      add(i, j - 1);
+      add(j, i);
+      // A vote for j unless it goes to i.
+      d.winners[pair * classes + i] = 1;
+      d.winners[pair * classes + j] = -1;
+      d.losses[j] += 1;
+    }
+  return d;
+}
+
+/// The probability that the first of a pair is right, kept away from 0 and 1.
+Value pairProbability(Lowering &l, Value scores) {
+  Value y = l.withReal("mul.Scalar", scores, l.node.reals("prob_a").front());
+  y = l.withReal("add.Scalar", y, l.node.reals("prob_b").front());
+  y = l.unary("sigmoid", l.unary("neg", y));
+  return l.unary("clamp", y, {l.arg("min", 1e-7), l.arg("max", 1 - 1e-7)});
+}
+
+/// Scores of all pairs of classes, and the class with most votes.
+LogicalResult lowerSVMClassifier(Lowering &l) {
+  Value x = matrix(l);
+  Type element = Lowering::element(x);
+  Dims perClass = l.node.integers("vectors_per_class");
+  SmallVector<double> coefficients = l.node.reals("coefficients");
+  SmallVector<double> vectors = l.node.reals("support_vectors");
+  SmallVector<double> rho = l.node.reals("rho");
+  int64_t classes = perClass.size(), features = Lowering::dims(x)[1];
+  int64_t count = 0;
+  for (int64_t of : perClass)
+    count += of;
+  if (classes < 2 || labelCount(l) != classes || features < 1)
+    return l.refuse("only classifiers with support vectors of each class are "
+                    "supported");
+  int64_t pairs = classes * (classes - 1) / 2;
+  if (static_cast<int64_t>(vectors.size()) != count * features ||
+      static_cast<int64_t>(coefficients.size()) != (classes - 1) * count ||
+      static_cast<int64_t>(rho.size()) != pairs)
+    return l.refuse("support vectors, coefficients and rho must fit "
+                    "vectors_per_class");
+  bool probable = !l.node.reals("prob_a").empty();
+  if (probable && (classes > 2 || l.node.reals("prob_b").empty()))
+    return l.refuse("probabilities are supported of two classes only");
+  Duels duels = duelsOf(coefficients, perClass);
+  Value k = kernel(l, x, l.constantReals(vectors, {count, features}, element));
+  if (!k)
+    return l.refuse("kernel_type must be LINEAR, POLY, RBF or SIGMOID");
+  Value scores = l.binary(
+      "add.Tensor",
+      l.matmul(k, l.constantReals(duels.weights, {count, pairs}, element)),
+      realVector(l, rho, element));
+  Value wins = l.cast(l.withReal("gt.Scalar", scores, 0, l.boolean()), element);
+  Value votes = l.binary(
+      "add.Tensor",
+      l.matmul(wins, l.constantReals(duels.winners, {pairs, classes}, element)),
+      realVector(l, duels.losses, element));
+  Value place =
+      l.call("argmax", {votes}, {l.arg("dim", 1), l.arg("keepdim", false)},
+             Lowering::tensor({Lowering::dims(x)[0]}, l.i64()));
+  Value shown = scores;
+  StringRef post = l.node.string("post_transform", "NONE");
+  auto fromOne = [&](Value v) {
+    return l.unary("rsub.Scalar", v, {l.arg("other", l.real(1))});
+  };
+  if (probable) {
+    Value first = pairProbability(l, scores);
+    shown = postTransform(l, l.cat({first, fromOne(first)}, 1));
+  } else if (classes > 2) {
+    shown = postTransform(l, scores);
+  } else if (post == "NONE") {
+    shown = l.cat({l.unary("neg", scores), scores}, 1);
+  } else if (post == "LOGISTIC") {
+    shown = l.unary("sigmoid", l.cat({l.unary("neg", scores), scores}, 1));
+  } else {
+    shown = post == "PROBIT" ? Value() : l.cat({fromOne(scores), scores}, 1);
+  }
+  if (!shown)
+    return l.refuse(unknownPostTransform);
+  l.replace(1, l.cast(shown, l.outType(1).getElementType()));
+  return l.done(labelsAt(l, place));
+}
+
 } // namespace
 
 void addLinearModelHandlers(HandlerTable &table) {
   table["ai.onnx.ml.LinearClassifier"] = lowerLinearClassifier;
   table["ai.onnx.ml.LinearRegressor"] = lowerLinearRegressor;
+  table["ai.onnx.ml.SVMClassifier"] = lowerSVMClassifier;
   table["ai.onnx.ml.SVMRegressor"] = lowerSVMRegressor;
 }
 

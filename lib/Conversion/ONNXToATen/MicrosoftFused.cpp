@@ -143,7 +143,7 @@ LogicalResult lowerFusedGemm(Lowering &l) {
 LogicalResult lowerFusedConv(Lowering &l) {
   if (Lowering::rank(l.in(0)) < 3 || Lowering::rank(l.in(0)) > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  Value y = convolve(l, l.in(0), l.in(1), l.in(2));
+  Value y = convolve(l, l.in(0), l.in(1), l.in(2), l.outType().getShape());
   if (l.has(3))
     y = l.binary("add.Tensor", y, l.in(3));
   y = activate(l, y, l.node.string("activation", ""),

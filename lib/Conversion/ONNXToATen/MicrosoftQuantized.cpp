@@ -89,12 +89,23 @@ LogicalResult lowerGlobalAveragePool(Lowering &l) {
 }
 
 LogicalResult lowerAveragePool(Lowering &l) {
-  if (l.node.integer("channels_last", 0))
-    return l.refuse("channels behind the image are not supported");
   int64_t rank = Lowering::rank(l.in(0));
   if (rank < 3 || rank > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  return done(l, averagePool(l, real(l, 0)), 3);
+  Dims out(l.outType().getShape());
+  if (!l.node.integer("channels_last", 0))
+    return done(l, averagePool(l, real(l, 0), out), 3);
+  Value x = channelsFirst(l, real(l, 0));
+  return done(l, channelsLast(l, averagePool(l, x, channelsFirst(out))), 3);
+}
+
+LogicalResult lowerNhwcMaxPool(Lowering &l) {
+  int64_t rank = Lowering::rank(l.in(0));
+  if (rank < 3 || rank > 5)
+    return l.refuse("only 1 to 3 spatial axes are supported");
+  Value x = channelsFirst(l, l.in(0));
+  Dims out = channelsFirst(l.outType().getShape());
+  return l.done(channelsLast(l, maxPool(l, x, out, false).front()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,6 +267,7 @@ void addMicrosoftQuantizedHandlers(HandlerTable &table) {
       {"GatherBlockQuantized", lowerGatherBlockQuantized},
       {"MatMulIntegerToFloat", lowerMatMulIntegerToFloat},
       {"MatMulNBits", lowerMatMulNBits},
+      {"NhwcMaxPool", lowerNhwcMaxPool},
       {"QGemm", lowerGemm},
       {"QLinearAdd", lowerBinary},
       {"QLinearAveragePool", lowerAveragePool},

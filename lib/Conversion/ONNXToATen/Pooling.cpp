@@ -77,38 +77,14 @@ Value globalIndices(Lowering &l, Value local, const Dims &before,
 }
 
 LogicalResult lowerMaxPool(Lowering &l) {
-  Value x = l.in(0);
-  Type element = Lowering::element(x);
-  size_t rank = Lowering::rank(x);
+  size_t rank = Lowering::rank(l.in(0));
   if (rank < 3 || rank > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  Dims in(Lowering::dims(x));
-  ArrayRef<int64_t> out = l.outType().getShape();
-  Window w = readWindow(l, in, out);
-  // Small integers are exact as floats, and only those have fast pools.
-  Value data = isFloat(element) ? x : l.cast(x, l.f32());
-  Dims padding = w.before, cropped(w.axes(), 0);
-  Dims padded(ArrayRef<int64_t>(in).drop_front(2));
-  if (!fitsTorchPool(w, in, out)) {
-    Dims after = sum(w.after, overhang(w, in, out));
-    data = l.pad(data, withOuterAxes(w.before), withOuterAxes(after),
-                 -std::numeric_limits<double>::infinity());
-    cropped = w.before;
-    padding.assign(w.axes(), 0);
-    padded.assign(Lowering::dims(data).drop_front(2).begin(),
-                  Lowering::dims(data).drop_front(2).end());
-  }
-  SmallVector<NamedArg> args{
-      l.arg("kernel_size", w.kernel), l.arg("stride", w.strides),
-      l.arg("padding", padding), l.arg("dilation", w.dilations)};
-  RankedTensorType type = Lowering::tensor(out, Lowering::element(data));
-  if (!l.node.output(1))
-    return l.done(l.cast(l.call(pool("max_pool", w.axes()), {data}, args, type),
-                         element));
-  Values results = l.calls(pool("max_pool", w.axes(), "_with_indices"), {data},
-                           args, {type, Lowering::tensor(out, l.i64())});
-  l.replace(1, globalIndices(l, results[1], cropped, padded, in));
-  return l.done(l.cast(results[0], element));
+  bool wantsIndices = bool(l.node.output(1));
+  Values made = maxPool(l, l.in(0), l.outType().getShape(), wantsIndices);
+  if (wantsIndices)
+    l.replace(1, made[1]);
+  return l.done(made[0]);
 }
 
 /// Values back at the positions that MaxPool's indices name; zeros elsewhere.
@@ -150,7 +126,7 @@ LogicalResult lowerAveragePool(Lowering &l) {
   size_t rank = Lowering::rank(l.in(0));
   if (rank < 3 || rank > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  return l.done(averagePool(l, l.in(0)));
+  return l.done(averagePool(l, l.in(0), l.outType().getShape()));
 }
 
 /// |x|^p summed over a window, to the power 1/p.
@@ -213,11 +189,40 @@ Value unpooled(Lowering &l) {
   return l.reshape(y, plain);
 }
 
-Value averagePool(Lowering &l, Value x) {
+Values maxPool(Lowering &l, Value x, ArrayRef<int64_t> out, bool withIndices) {
+  Type element = Lowering::element(x);
+  Dims in(Lowering::dims(x));
+  Window w = readWindow(l, in, out);
+  // Small integers are exact as floats, and only those have fast pools.
+  Value data = isFloat(element) ? x : l.cast(x, l.f32());
+  Dims padding = w.before, cropped(w.axes(), 0);
+  Dims padded(ArrayRef<int64_t>(in).drop_front(2));
+  if (!fitsTorchPool(w, in, out)) {
+    Dims after = sum(w.after, overhang(w, in, out));
+    data = l.pad(data, withOuterAxes(w.before), withOuterAxes(after),
+                 -std::numeric_limits<double>::infinity());
+    cropped = w.before;
+    padding.assign(w.axes(), 0);
+    padded.assign(Lowering::dims(data).drop_front(2).begin(),
+                  Lowering::dims(data).drop_front(2).end());
+  }
+  SmallVector<NamedArg> args{
+      l.arg("kernel_size", w.kernel), l.arg("stride", w.strides),
+      l.arg("padding", padding), l.arg("dilation", w.dilations)};
+  RankedTensorType type = Lowering::tensor(out, Lowering::element(data));
+  if (!withIndices)
+    return {l.cast(l.call(pool("max_pool", w.axes()), {data}, args, type),
+                   element)};
+  Values results = l.calls(pool("max_pool", w.axes(), "_with_indices"), {data},
+                           args, {type, Lowering::tensor(out, l.i64())});
+  Value indices = globalIndices(l, results[1], cropped, padded, in);
+  return {l.cast(results[0], element), indices};
+}
+
+Value averagePool(Lowering &l, Value x, ArrayRef<int64_t> out) {
   size_t rank = Lowering::rank(x);
   Dims in(Lowering::dims(x));
-  RankedTensorType type = l.outType().clone(Lowering::element(x));
-  ArrayRef<int64_t> out = type.getShape();
+  RankedTensorType type = Lowering::tensor(out, Lowering::element(x));
   Window w = readWindow(l, in, out);
   bool countPads = l.node.integer("count_include_pad", 0);
   bool dilated = llvm::any_of(w.dilations, [](int64_t d) { return d != 1; });

@@ -182,40 +182,45 @@ LogicalResult lowerQLinearMatMul(Lowering &l) {
 /// every sum; with more, sums for the upper and the lower bits of the weights
 /// do.
 Value integerConvolution(Lowering &l, Value x, Value xZero, Value w,
-                         Value wZero) {
+                         Value wZero, ArrayRef<int64_t> out) {
+  auto convolved = [&](Value data, Value weight) {
+    return convolve(l, data, weight, Value(), out);
+  };
   Type f32 = l.f32(), f64 = l.builder.getF64Type();
   ArrayRef<int64_t> dims = Lowering::dims(w).drop_front(1);
   int64_t taps = product(dims);
   if (ShapedType::isDynamicShape(dims) || taps > 4096)
-    return convolve(l, centred(l, x, xZero, 1, f64),
-                    centred(l, w, wZero, 0, f64), Value());
+    return convolved(centred(l, x, xZero, 1, f64),
+                     centred(l, w, wZero, 0, f64));
   x = centred(l, x, xZero, 1, f32);
   w = centred(l, w, wZero, 0, f32);
   if (taps <= 256)
-    return l.cast(convolve(l, x, w, Value()), f64);
+    return l.cast(convolved(x, w), f64);
   Value upper = l.unary("floor", l.withReal("mul.Scalar", w, 1.0 / 16));
   Value lower = l.binary("sub.Tensor", w, l.withReal("mul.Scalar", upper, 16));
-  Value sum =
-      l.withReal("mul.Scalar", l.cast(convolve(l, x, upper, Value()), f64), 16);
-  return l.binary("add.Tensor", sum,
-                  l.cast(convolve(l, x, lower, Value()), f64));
+  Value sum = l.withReal("mul.Scalar", l.cast(convolved(x, upper), f64), 16);
+  return l.binary("add.Tensor", sum, l.cast(convolved(x, lower), f64));
 }
 
 LogicalResult lowerConvInteger(Lowering &l) {
   if (Lowering::rank(l.in(0)) < 3 || Lowering::rank(l.in(0)) > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  Value y = integerConvolution(l, l.in(0), l.in(2), l.in(1), l.in(3));
+  Value y = integerConvolution(l, l.in(0), l.in(2), l.in(1), l.in(3),
+                               l.outType().getShape());
   return l.done(l.cast(y, l.outType().getElementType()));
 }
 
 /// Inputs: x, scale, zero, w, scale, zero, scale and zero of the output, bias
 /// in units of the product.
 LogicalResult lowerQLinearConv(Lowering &l) {
-  if (l.node.integer("channels_last", 0))
-    return l.refuse("channels behind the image are not supported");
   if (Lowering::rank(l.in(0)) < 3 || Lowering::rank(l.in(0)) > 5)
     return l.refuse("only 1 to 3 spatial axes are supported");
-  Value y = integerConvolution(l, l.in(0), l.in(2), l.in(3), l.in(5));
+  bool last = l.node.integer("channels_last", 0); // of com.microsoft
+  Value x = last ? channelsFirst(l, l.in(0)) : l.in(0);
+  Dims out(l.outType().getShape());
+  if (last)
+    out = channelsFirst(out);
+  Value y = integerConvolution(l, x, l.in(2), l.in(3), l.in(5), out);
   ArrayRef<int64_t> dims = Lowering::dims(y);
   if (l.has(8))
     y = l.binary("add.Tensor", y,
@@ -227,7 +232,8 @@ LogicalResult lowerQLinearConv(Lowering &l) {
                           l.binary("mul.Tensor", scale(1), scale(4)), scale(6));
   Value zero = shaped(l, l.in(7), dims, 1, 0);
   y = l.binary("mul.Tensor", l.cast(y, l.f32()), factor);
-  return l.done(toInteger(l, y, zero, l.outType().getElementType()));
+  y = toInteger(l, y, zero, l.outType().getElementType());
+  return l.done(last ? channelsLast(l, y) : y);
 }
 
 } // namespace

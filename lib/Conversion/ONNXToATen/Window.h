@@ -32,13 +32,25 @@ Dims withOuterAxes(llvm::ArrayRef<int64_t> values);
 /// MaxUnpool without what a larger output is padded with.
 Value unpooled(Lowering &l);
 
-/// The average pool that the node's attributes describe, of 1 to 3 spatial axes
-/// and of the element type of `x`.
-Value averagePool(Lowering &l, Value x);
+/// The average pool of shape `out` that the node's attributes describe, of 1 to
+/// 3 spatial axes and of the element type of `x`.
+Value averagePool(Lowering &l, Value x, llvm::ArrayRef<int64_t> out);
 
-/// The convolution that the node's attributes describe, padded with zeros, of
-/// the element type of `x`.
-Value convolve(Lowering &l, Value x, Value weight, Value bias);
+/// The same of the largest elements, and where those are as ONNX counts them
+/// (second value) if asked for.
+Values maxPool(Lowering &l, Value x, llvm::ArrayRef<int64_t> out,
+               bool withIndices);
+
+/// The convolution of shape `out` that the node's attributes describe, padded
+/// with zeros, of the element type of `x`.
+Value convolve(Lowering &l, Value x, Value weight, Value bias,
+               llvm::ArrayRef<int64_t> out);
+
+/// [N, ..., C] -> [N, C, ...] and back, for data whose channels stand behind
+/// the image.
+Value channelsFirst(Lowering &l, Value x);
+Value channelsLast(Lowering &l, Value x);
+Dims channelsFirst(llvm::ArrayRef<int64_t> dims);
 
 } // namespace hethub
 

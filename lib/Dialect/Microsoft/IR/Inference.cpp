@@ -7,8 +7,8 @@
 #include "Schemas.h"
 
 #include "onnx/defs/schema.h"
-#include "onnx/defs/tensor_proto_util.h"
 #include "onnx/defs/shape_inference.h"
+#include "onnx/defs/tensor_proto_util.h"
 
 #include <cstring>
 #include <optional>
@@ -345,14 +345,36 @@ void qGemm(InferenceContext &c) {
 
 void fusedConv(InferenceContext &c) { asStandard(c, "Conv"); }
 
-/// Channels behind the image: only rank, batch and channels are known.
-void channelsLast(InferenceContext &c, int element,
-                  std::optional<Dim> channels) {
+/// Windows over an image whose channels stand behind it.
+void channelsLast(InferenceContext &c, int element, std::vector<int64_t> kernel,
+                  const Dim &channels) {
   std::optional<Shape> shape = shapeOf(c, 0);
-  for (size_t i = 1; shape && i + 1 < shape->size(); ++i)
-    (*shape)[i] = Dim();
-  if (shape && channels && !shape->empty())
-    shape->back() = *channels;
+  size_t axes = shape && shape->size() > 2 ? shape->size() - 2 : 0;
+  if (!axes || kernel.size() != axes)
+    return set(c, 0, element, std::nullopt);
+  auto list = [&](const char *name, size_t size, int64_t fallback) {
+    std::vector<int64_t> values = integers(c, name);
+    return values.size() == size ? values
+                                 : std::vector<int64_t>(size, fallback);
+  };
+  std::vector<int64_t> strides = list("strides", axes, 1),
+                       dilations = list("dilations", axes, 1),
+                       pads = list("pads", 2 * axes, 0);
+  const auto *automatic = c.getAttribute("auto_pad");
+  bool same = automatic && automatic->s().rfind("SAME", 0) == 0;
+  bool up = integer(c, "ceil_mode", 0);
+  for (size_t i = 0; i < axes; ++i) {
+    int64_t size = valueOf((*shape)[i + 1]), stride = strides[i];
+    if (stride < 1)
+      fail_shape_inference("strides must be at least 1, got: ", stride);
+    int64_t room =
+        size + pads[i] + pads[i + axes] - ((kernel[i] - 1) * dilations[i] + 1);
+    int64_t count = same ? (size + stride - 1) / stride
+                         : (room + (up ? stride - 1 : 0)) / stride + 1;
+    (*shape)[i + 1] =
+        size < 0 || kernel[i] < 1 || (!same && room < 0) ? Dim() : dim(count);
+  }
+  shape->back() = channels;
   set(c, 0, element, shape);
 }
 
@@ -360,18 +382,23 @@ void qLinearConv(InferenceContext &c) {
   if (!integer(c, "channels_last", 0))
     return asStandard(c, "QLinearConv");
   std::optional<Shape> weight = shapeOf(c, 3);
-  channelsLast(c, elementOf(c, 7),
+  std::vector<int64_t> kernel;
+  for (size_t i = 2; weight && i < weight->size(); ++i)
+    kernel.push_back(valueOf((*weight)[i]));
+  channelsLast(c, elementOf(c, 7), kernel,
                weight && !weight->empty() ? weight->front() : Dim());
+}
+
+void pooledLast(InferenceContext &c) {
+  std::optional<Shape> shape = shapeOf(c, 0);
+  channelsLast(c, elementOf(c, 0), integers(c, "kernel_shape"),
+               shape && !shape->empty() ? shape->back() : Dim());
 }
 
 void qLinearAveragePool(InferenceContext &c) {
   if (!integer(c, "channels_last", 0))
     return asStandard(c, "AveragePool");
-  channelsLast(c, elementOf(c, 0), std::nullopt);
-}
-
-void nhwcMaxPool(InferenceContext &c) {
-  channelsLast(c, elementOf(c, 0), std::nullopt);
+  pooledLast(c);
 }
 
 //===----------------------------------------------------------------------===//
@@ -497,7 +524,7 @@ constexpr Entry table[] = {
     {"MatMulIntegerToFloat", matMulIntegerToFloat},
     {"MatMulNBits", matMulNBits},
     {"MultiHeadAttention", multiHeadAttention},
-    {"NhwcMaxPool", nhwcMaxPool},
+    {"NhwcMaxPool", pooledLast},
     {"QAttention", qAttention},
     {"QGemm", qGemm},
     {"QLinearAdd", qLinearBinary},

@@ -89,16 +89,31 @@ void treeRegressor(const Node &node, InferenceContext &context) {
   setOutput(context, 0, TensorProto::FLOAT, 1, {node.integer("n_targets", 1)});
 }
 
-/// Labels [N] of the type of the class labels, and scores [N, classes].
-void treeClassifier(const Node &node, InferenceContext &context) {
+/// Labels [N] of the type of the class labels, and scores [N, `scores`].
+void labelsAndScores(const Node &node, InferenceContext &context,
+                     StringRef numbers, function_ref<int64_t(int64_t)> scores) {
   auto texts =
       dyn_cast_or_null<ArrayAttr>(node.attribute("classlabels_strings"));
   bool text = texts && !texts.empty();
-  int64_t classes =
-      text ? static_cast<int64_t>(texts.size())
-           : static_cast<int64_t>(node.integers("classlabels_int64s").size());
+  int64_t classes = text ? static_cast<int64_t>(texts.size())
+                         : static_cast<int64_t>(node.integers(numbers).size());
   setOutput(context, 0, text ? TensorProto::STRING : TensorProto::INT64, 1, {});
-  setOutput(context, 1, TensorProto::FLOAT, 1, {classes ? classes : -1});
+  setOutput(context, 1, TensorProto::FLOAT, 1,
+            {classes ? scores(classes) : -1});
+}
+
+/// One score a class, or one a pair of classes where they are no
+/// probabilities.
+void svmClassifier(const Node &node, InferenceContext &context) {
+  bool probable = !node.reals("prob_a").empty();
+  labelsAndScores(node, context, "classlabels_ints", [&](int64_t classes) {
+    return probable || classes == 2 ? classes : classes * (classes - 1) / 2;
+  });
+}
+
+void treeClassifier(const Node &node, InferenceContext &context) {
+  labelsAndScores(node, context, "classlabels_int64s",
+                  [](int64_t classes) { return classes; });
 }
 
 struct Entry {
@@ -115,6 +130,7 @@ constexpr Entry rules[] = {
     {"ai.onnx.ml", "Normalizer", floatLikeInput0},
     {"ai.onnx.ml", "FeatureVectorizer", featureVectorizer},
     {"ai.onnx.ml", "LinearRegressor", linearRegressor},
+    {"ai.onnx.ml", "SVMClassifier", svmClassifier},
     {"ai.onnx.ml", "SVMRegressor", svmRegressor},
     {"ai.onnx.ml", "TreeEnsembleClassifier", treeClassifier},
     {"ai.onnx.ml", "TreeEnsembleRegressor", treeRegressor},
