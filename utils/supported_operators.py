@@ -18,7 +18,8 @@ TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "test" / "support"))
 
 import onnx  # noqa: E402  (needs the path above, like the next)
-from node_cases import collect  # noqa: E402
+from node_cases import Case, collect  # noqa: E402
+from node_programs import operators  # noqa: E402
 
 PAGE = TOP / "docs" / "SupportedOperators.md"
 EXPECTED = TOP / "test" / "Backend" / "expected.json"
@@ -36,7 +37,7 @@ counts the cases of functions that it is a part of. Of {total} cases {right} are
 """
 
 
-def operators() -> list[onnx.defs.OpSchema]:
+def schemas() -> list[onnx.defs.OpSchema]:
     newest: dict[tuple[str, str], onnx.defs.OpSchema] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         key = (schema.domain, schema.name)
@@ -45,25 +46,14 @@ def operators() -> list[onnx.defs.OpSchema]:
     return [newest[key] for key in sorted(newest) if not newest[key].deprecated]
 
 
-def nodes_of(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    found = []
-    for node in graph.node:
-        found.append(node)
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                found += nodes_of(attribute.g)
-    return found
-
-
-def page() -> str:
+def page(cases: list[Case]) -> str:
     expected = json.loads(EXPECTED.read_text())
-    cases = collect()
     of_operator = collections.defaultdict(set)
     for case in cases:
-        for node in nodes_of(case.model.graph):
-            of_operator[node.domain, node.op_type].add(case.name)
+        for operator in operators(case.model.graph):
+            of_operator[operator].add(case.name)
     lines = []
-    for schema in operators():
+    for schema in schemas():
         names = of_operator[schema.domain, schema.name]
         # A case of its own says more of an operator than a function that it is a part of.
         own = {name for name in names if not name.endswith("_expanded")} or names
@@ -81,7 +71,7 @@ def page() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    text = page()
+    text = page(collect())
     if parser.parse_args().check:
         if PAGE.exists() and PAGE.read_text() == text:
             return 0

@@ -50,6 +50,13 @@ def test_expected_failures_exist_and_have_reasons(cases: list[Case]) -> None:
     assert all(isinstance(reason, str) and reason for reason in expected.values())
 
 
+def test_page_of_operators_is_up_to_date(cases: list[Case]) -> None:
+    sys.path.insert(0, str(node_suite.TOP / "utils"))
+    import supported_operators
+
+    assert supported_operators.PAGE.read_text() == supported_operators.page(cases), "run `make docs`"
+
+
 def test_unexpected_passes_and_failures_are_told(cases: list[Case]) -> None:
     two = [case for case in cases if case.name in ("test_abs", "test_acos")]
     result = node_suite.Result(failures={"test_abs": "wrong: x"})
