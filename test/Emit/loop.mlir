@@ -5,25 +5,25 @@ hh.device_type @d kind "cpu" count 1 memory 1073741824
 
 // What the iterations give is gathered and stacked; carried values change when all of them have been read.
 // CPP: at::Tensor sum = x;
-// CPP: std::vector<at::Tensor> all_all;
+// CPP: std::vector<at::Tensor> sum_1_all;
 // CPP: at::Tensor go_2 = go;
 // CPP: const int64_t trip_count = n.item().toLong();
 // CPP: for (int64_t iteration = 0; iteration < trip_count && go_2.item<bool>(); ++iteration) {
 // CPP:   auto i = at::full({}, iteration, at::TensorOptions(at::kLong).device(w.device));
 // CPP:   auto after = at::add(sum, x);
 // CPP:   at::Tensor next = after;
-// CPP:   all_all.push_back(after);
-// CPP:   go_2 = go_2;
+// CPP:   sum_1_all.push_back(after);
 // CPP:   sum = std::move(next);
 // CPP: }
-// CPP: auto all = hethub::ops::stack_iterations(all_all, {2}, at::kFloat);
-// CPP: auto same = all;
+// CPP: auto sum_1 = hethub::ops::stack_iterations(sum_1_all, {2}, at::kFloat);
+// CPP: auto same = sum_1;
 // CPP: return {sum, same};
 // CPP: {.name = "names", .dtype = at::kLong, .shape = {2}, .channel = -1, .index = 2, .isText = true},
 // CPP: {.name = "parts", .dtype = at::kFloat, .shape = {}, .channel = -1, .index = 3, .isOpen = true},
 
+// PROGRAM: dtype: STRING
+// PROGRAM: open: true
 // PROGRAM: loop {
-// PROGRAM:   trip_count: 0
 // PROGRAM:   condition: 1
 // PROGRAM:   initial: 2
 // PROGRAM:   body {
@@ -32,7 +32,6 @@ hh.device_type @d kind "cpu" count 1 memory 1073741824
 // PROGRAM-NEXT: dtype: FLOAT32
 // PROGRAM-NEXT: dims: -1
 // PROGRAM-NEXT: dims: 2
-// PROGRAM: open: true
 hh.program @stage_0(%n: tensor<i64> {onnx.name = "n", onnx.index = 0 : i64},
                     %go: tensor<i1> {onnx.name = "go", onnx.index = 1 : i64},
                     %x: tensor<2xf32> {onnx.name = "x", onnx.index = 4 : i64},

@@ -152,7 +152,7 @@ LogicalResult sendableBorders(ModuleOp module) {
     for (Value input : stage.getInputs())
       if (isa<OpResult>(input) && !isSendable(input.getType()))
         return stage.emitError("a value that crosses stages must be a tensor "
-                               "of static shape, got: ")
+                               "of numbers and of known rank, got: ")
                << input.getType() << " '" << valueName(input) << "'";
   return success();
 }
