@@ -57,15 +57,18 @@ def array(value: Any) -> np.ndarray:
     return value.astype(str) if value.dtype == object else value
 
 
-def comparable(value: Any) -> Any:
-    """What the suite's comparison, which knows bfloat16 only, takes."""
-    if isinstance(value, list):
-        return [comparable(element) for element in value]
-    if value is None:
-        return None
-    if value.dtype.kind == "U":
-        return value.astype(object)
-    return value.astype(np.float32) if value.dtype.name.startswith("float8") else value
+def comparable(values: list[Any]) -> list[np.ndarray]:
+    """Arrays in a row, those of sequences among them, as the suite's comparison takes them: it knows text as objects,
+    no eight-bit floats, and no scalars in sequences."""
+    flat: list[np.ndarray] = []
+    for value in values:
+        if isinstance(value, list):
+            flat += comparable(value)
+        elif value is not None and value.dtype.kind == "U":
+            flat.append(value.astype(object))
+        elif value is not None:
+            flat.append(value.astype(np.float32) if value.dtype.name.startswith("float8") else value)
+    return flat
 
 
 def entries(name: str, value: Any) -> dict[str, np.ndarray]:

@@ -29,7 +29,8 @@ at::Tensor runtime::readValue(const NpzReader &file, const std::string &name) {
   if (!file.has(name + "[]"))
     return file.has(name) ? file.read(name) : ops::optional_none();
   at::Tensor length = file.read(name + "[]");
-  if (length.numel() != 1 || length.scalar_type() != at::kLong)
+  if (length.numel() != 1 || length.scalar_type() != at::kLong ||
+      length.item<int64_t>() < 0)
     fail("'", name, "[]' must be the length of a sequence");
   std::vector<at::Tensor> elements;
   for (int64_t i = 0; i < length.item<int64_t>(); ++i) {

@@ -19,7 +19,15 @@ InputFeed::InputFeed(const StageSpec &spec, const std::string &path,
         fail("input '", port.name, "' is missing: give --inputs FILE.npz");
       file = std::make_unique<NpzReader>(path);
     }
+    auto checkText = [&](const std::string &array) {
+      if (file->isText(array) != port.isText)
+        fail("input '", port.name, "' must be ",
+             port.isText ? "an array of strings" : "no array of strings");
+    };
     if (port.isOpen) {
+      for (const std::string &array : {port.name, port.name + "[0]"})
+        if (file->has(array))
+          checkText(array);
       inputs_.emplace(port.index, Input{readValue(*file, port.name)});
       continue;
     }
@@ -31,9 +39,7 @@ InputFeed::InputFeed(const StageSpec &spec, const std::string &path,
            ", which has: ", present.empty() ? "nothing" : present);
     }
     Input input{file->read(port.name)};
-    if (file->isText(port.name) != port.isText)
-      fail("input '", port.name, "' must be ",
-           port.isText ? "an array of strings" : "no array of strings");
+    checkText(port.name);
     // Bits of a type that NumPy lacks: one-byte floats.
     if (input.value.scalar_type() == at::kByte && at::isFloat8Type(port.dtype))
       input.value = input.value.view(port.dtype);
