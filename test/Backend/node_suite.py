@@ -2,8 +2,9 @@
 """Runs ONNX's own node suite through the product and compares with the suite's outputs and tolerances.
 
 Usage: node_suite.py [-k PATTERN] [--list-failures] [--jobs N] [--update]
-Every case is imported and must survive print and parse as text and bytecode (hh-translate), is compiled to a program
-file of one stage (hh-compile) and run on the inputs of the suite (hh-run); all inputs of a model are fed when it runs.
+Every case is imported and must survive print and parse as text and bytecode, and export to ONNX (hh-translate); it is
+compiled to a program file of one stage (hh-compile) and run on the inputs of the suite (hh-run); all inputs of a model
+are fed when it runs.
 Known failures stand in expected.json with a reason each; a case that fails without, or passes against it, is an error.
   --list-failures  all cases that are not right, by reason
   --update         writes expected.json anew: reasons of cases that it has stay, cases that are right now go
@@ -28,6 +29,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "test" / "support"))
 
+from exported import lost  # noqa: E402
 from node_cases import Case, collect, difference, write_inputs  # noqa: E402  (needs the path above)
 
 TOOLS = Path(os.environ.get("HETHUB_TOOLS", TOP / "build" / "bin"))
@@ -70,6 +72,17 @@ def import_all(cases: list[Case], folder: Path, result: Result) -> None:
         if told < len(left):
             result.failures[left[told]] = f"import: hh-translate ended with code {done.returncode}"
         left = left[told + 1 :]
+
+
+def export_one(name: str, folder: Path, result: Result) -> None:
+    """What was imported is exported too: with the same content, and with the same again."""
+    try:
+        wrong = lost(folder / f"{name}.onnx", folder / f"{name}_exported.onnx")
+    except Exception as error:  # the checker refuses what was written
+        wrong = [f"{type(error).__name__}: {error}"]
+    if wrong:
+        result.round_trips.discard(name)
+        result.failures.setdefault(name, f"export: {wrong[0]}")
 
 
 def compile_one(model: Path, out: Path) -> str:
@@ -128,6 +141,7 @@ def run_suite(cases: list[Case], jobs: int) -> Result:
         compiled = dict(zip([c.name for c in cases], pool.map(prepare, cases), strict=True))
         imports.result()
         list(pool.map(run_all, parts))
+        list(pool.map(lambda name: export_one(name, folder, result), sorted(result.round_trips)))
         for case in cases:
             if case.name in result.failures:
                 continue

@@ -9,9 +9,6 @@ import exported
 import onnx
 import pytest
 from node_cases import Case, collect
-from onnx_content import differences
-
-SAMPLE = 0.1  # of the suite in `make test`
 
 
 def native(value: Any) -> Any:
@@ -38,10 +35,7 @@ def answer(path: Path, case: Case) -> Any:
 def problems(case: Case, folder: Path) -> list[str]:
     path, output = folder / "model.onnx", folder / "exported.onnx"
     path.write_bytes(case.model.SerializeToString())
-    found = exported.round_trip(path, output)
-    if found and not found[0].startswith("export") and exported.is_converted(path, output):
-        # What a conversion changed only the answer can tell.
-        found = [d for d in found if d.startswith("again")]
+    found = exported.lost(path, output)
     if found:
         return found
     expected = answer(path, case)
@@ -58,12 +52,9 @@ def deterministic(case: Case) -> bool:
     return not any(node.op_type in drawn or "training_mode" in case.name for node in case.model.graph.node)
 
 
-@pytest.mark.parametrize("part", ["sample", pytest.param("all", marks=[pytest.mark.wide])])
-def test_node_suite(part, tmp_path):
+@pytest.mark.wide
+def test_node_suite(tmp_path):
     cases = collect()
-    if part == "sample":
-        cases = cases[:: round(1 / SAMPLE)]
     found = {case.name: problems(case, tmp_path) for case in cases}
     wrong = {name: what for name, what in found.items() if what}
     assert wrong == {}, f"{len(wrong)} of {len(cases)}"
-    assert differences({"a": 1}, {"a": 2})  # the comparison can fail
