@@ -205,6 +205,9 @@ std::optional<std::string> Control::failureBehind(int peer) {
   const double longestS = peer < 0 ? patienceS() : 5;
   std::vector<Seen> seen(rankNames_.size(), {"", nowMs()});
   try {
+    // One that never came has nothing to say.
+    if (peer >= 0 && !monitorStore_->check({beatKey(peer)}))
+      return knownFailure(0.1);
     for (int64_t begin = nowMs(); secondsSince(begin) < longestS;) {
       if (std::optional<std::string> known = knownFailure(0.1))
         return known;
