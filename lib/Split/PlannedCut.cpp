@@ -13,6 +13,7 @@
 #include "hethub/Dialect/HH/Transforms/ClusterOps.h"
 #include "hethub/Dialect/HH/Transforms/Passes.h"
 #include "hethub/Dialect/ONNX/IR/Proto.h"
+#include "hethub/Dialect/ONNX/Transforms/Passes.h"
 #include "hethub/Import/Import.h"
 #include "hethub/Pipelines/Pipelines.h"
 #include "hethub/Planner/PlanFile.h"
@@ -89,14 +90,32 @@ static std::vector<std::string> sizesOf(ModuleOp module,
   return sizes;
 }
 
-/// Imported, and with costs on its operations.
-static OwningOpRef<ModuleOp> costedModule(ModelCut &cut, const Options &options,
-                                          MLIRContext *context) {
+/// As the file has them: sizes that costs are for are no part of them.
+static void addTypes(ModelCut &cut, ModuleOp module) {
+  module.walk([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      onnx::TypeProto type = ox::typeToProto(result.getType());
+      if (type.value_case() != onnx::TypeProto::VALUE_NOT_SET)
+        cut.addType(valueName(result), type);
+    }
+  });
+}
+
+namespace {
+struct Modules {
+  OwningOpRef<ModuleOp> costed; ///< as it is compiled, costs on its operations
+  OwningOpRef<ModuleOp> sized;  ///< all nodes, with their sizes
+};
+} // namespace
+
+static Modules importCosted(ModelCut &cut, const Options &options,
+                            MLIRContext *context) {
   OwningOpRef<ModuleOp> module;
   orThrow(context, cut.file.path, "; --at cuts without costs", [&] {
     module = import::importModel(cut.file.path, context);
     return success(static_cast<bool>(module));
   });
+  addTypes(cut, *module);
   CompileOptions compile;
   compile.dims = sizesOf(*module, options.dims);
   if (auto assumed = ArrayRef(compile.dims).drop_front(options.dims.size());
@@ -105,6 +124,17 @@ static OwningOpRef<ModuleOp> costedModule(ModelCut &cut, const Options &options,
     remark << "sizes that costs are for, since none are given (--dim): ";
     llvm::interleaveComma(assumed, remark);
   }
+  // Values inside of what is raised are no more in the compiled form.
+  OwningOpRef<ModuleOp> sized = module->clone();
+  orThrow(context, cut.file.path, "", [&] {
+    ox::SpecializeDimsOptions dims;
+    dims.dims.assign(compile.dims.begin(), compile.dims.end());
+    PassManager pm(context);
+    pm.addPass(ox::createSpecializeDims(dims));
+    pm.addPass(ox::createInferShapes());
+    pm.addPass(ox::createFoldConstants());
+    return pm.run(*sized);
+  });
   hh::LoadClusterOptions cluster;
   cluster.file = options.cluster;
   cluster.stages = options.cluster.empty() ? options.stages : 0;
@@ -119,17 +149,7 @@ static OwningOpRef<ModuleOp> costedModule(ModelCut &cut, const Options &options,
     pm.addPass(cost::createAnnotateCost());
     return pm.run(*module);
   });
-  return module;
-}
-
-static void addTypes(ModelCut &cut, ModuleOp module) {
-  module.walk([&](Operation *op) {
-    for (Value result : op->getResults()) {
-      onnx::TypeProto type = ox::typeToProto(result.getType());
-      if (type.value_case() != onnx::TypeProto::VALUE_NOT_SET)
-        cut.addType(valueName(result), type);
-    }
-  });
+  return {std::move(module), std::move(sized)};
 }
 
 void addImportedTypes(ModelCut &cut, MLIRContext *context) {
@@ -148,9 +168,10 @@ namespace {
 
 class GraphBuilder {
 public:
-  GraphBuilder(const ModelCut &cut, ModuleOp module,
+  GraphBuilder(const ModelCut &cut, Modules &modules,
                const cluster::Cluster &cluster)
-      : cut(cut), main(module.lookupSymbol<func::FuncOp>("main")),
+      : cut(cut), main(modules.costed->lookupSymbol<func::FuncOp>("main")),
+        sized(modules.sized->lookupSymbol<func::FuncOp>("main")),
         cluster(cluster) {}
 
   planner::Graph build();
@@ -166,7 +187,7 @@ private:
   int64_t bytesOf(StringRef value) const;
 
   const ModelCut &cut;
-  func::FuncOp main;
+  func::FuncOp main, sized;
   const cluster::Cluster &cluster;
   planner::Graph graph;
   std::vector<std::optional<unsigned>> indexOf; ///< of a node of the model
@@ -257,7 +278,7 @@ void GraphBuilder::addCosts() {
   }
 }
 
-/// Nodes that read a value, through constant ones where `through`.
+/// Values that nodes read of each other; constant ones are copied.
 void GraphBuilder::addTensors() {
   llvm::MapVector<StringRef, std::vector<unsigned>> readers;
   for (unsigned index = 0; index < cut.nodes.size(); ++index)
@@ -307,12 +328,12 @@ void GraphBuilder::addParameters() {
 }
 
 planner::Graph GraphBuilder::build() {
-  main.walk([&](Operation *op) {
+  for (BlockArgument input : sized.getArguments())
+    bytes.try_emplace(valueName(input), hh::byteSize(input.getType()));
+  sized.walk([&](Operation *op) {
     for (Value result : op->getResults())
       bytes.try_emplace(valueName(result), hh::byteSize(result.getType()));
   });
-  for (BlockArgument input : main.getArguments())
-    bytes.try_emplace(valueName(input), hh::byteSize(input.getType()));
   addNodes();
   addCosts();
   addTensors();
@@ -326,14 +347,13 @@ planner::Graph GraphBuilder::build() {
 
 llvm::json::Value cutByPlan(ModelCut &cut, const Options &options,
                             MLIRContext *context) {
-  OwningOpRef<ModuleOp> module = costedModule(cut, options, context);
-  addTypes(cut, *module);
-  cluster::Cluster cluster = hh::readCluster(*module);
+  Modules modules = importCosted(cut, options, context);
+  cluster::Cluster cluster = hh::readCluster(*modules.costed);
   // Equal devices stand for any: their memory is not that of this machine.
   if (options.cluster.empty())
     for (cluster::DeviceType &type : cluster.types)
       type.memoryBytes = 0;
-  GraphBuilder builder(cut, *module, cluster);
+  GraphBuilder builder(cut, modules, cluster);
   planner::Graph graph = builder.build();
   planner::Options search;
   search.microbatches = options.microbatches;

@@ -103,6 +103,8 @@ def test_borders(tmp_path):
     assert "remark: sizes that costs are for, since none are given (--dim): n=1" in done.stderr
     done = command("split", model, "--stages", "2", "--dim", "n=4", "-o", tmp_path / "planned")
     assert "remark" not in done.stderr
+    stages = check(model, tmp_path / "planned", feeds)["stages"]
+    assert {port["shape"][0] for stage in stages for port in stage["inputs"] + stage["outputs"]} == {"n"}
     # In any order, and several tensors at one border.
     hethub.split(model, tmp_path / "out", at=["c", "a"])
     assert len(check(model, tmp_path / "out", feeds)["stages"]) == 3
