@@ -3,6 +3,7 @@
 #include "hethub/Dialect/ATen/IR/ATenDialect.h"
 #include "hethub/Dialect/HH/IR/HHDialect.h"
 #include "hethub/Dialect/HH/Transforms/PlanRecord.h"
+#include "hethub/Dialect/Microsoft/IR/MicrosoftDialect.h"
 #include "hethub/Dialect/ONNX/IR/ONNXDialect.h"
 #include "hethub/Dialect/ONNX/IR/Training.h"
 #include "hethub/Emit/Folder.h"
@@ -85,13 +86,13 @@ static cl::opt<std::string>
                       "gpipe, zero-bubble, or interleaved: 1f1b with several "
                       "stages a device"),
              cl::value_desc("NAME"), cl::init("1f1b"), cl::cat(category));
-static cl::list<std::string> trainingMode(
 static cl::opt<unsigned> stagesPerDevice(
     "stages-per-device",
     cl::desc("training: stages of each device, which lie apart in the model "
              "and are counted by --stages; of --schedule=interleaved 2 unless "
              "given, of others 1"),
     cl::value_desc("n"), cl::init(1), cl::cat(category));
+static cl::list<std::string> trainingMode(
     "training-mode", cl::CommaSeparated,
     cl::desc("training: operators to set to their training form, which "
              "exporters lose: batch-norm, dropout"),
@@ -328,8 +329,8 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   options.stages = stages;
   options.microbatches = microbatches;
   options.training = train;
-  options.replicas = replicas == Choice::Auto;
   options.stagesPerDevice = stagesPerDevice;
+  options.replicas = replicas == Choice::Auto;
   options.recompute = train && recompute == Choice::Auto;
   options.tensorParallel = tensorParallel;
   options.workLimit = uint64_t(timeLimit * stepsPerSecond);
@@ -392,7 +393,6 @@ static LogicalResult compile(MLIRContext &context, TimingScope &timing) {
   return onnx ? split::exportStages(*staged, modelPath, output) : success();
 }
 
-/// What is wrong with the options together; empty: nothing.
 /// "interleaved" is 1F1B with several stages a device.
 static void readSchedule() {
   if (schedule != "interleaved")
@@ -402,6 +402,7 @@ static void readSchedule() {
     stagesPerDevice = 2;
 }
 
+/// What is wrong with the options together; empty: nothing.
 static std::string wrongOptions() {
   // The address of a list is that of what it holds.
   const cl::Option *ofTraining[] = {
@@ -414,11 +415,11 @@ static std::string wrongOptions() {
   if (!interleaved && !simulator::scheduleKindOf(schedule))
     return llvm::formatv("--schedule must be {0}, or interleaved, got: {1}",
                          simulator::scheduleKindNames(), schedule.getValue());
-  if (annotated && !planFile.empty())
   if (stagesPerDevice.getNumOccurrences() &&
       stagesPerDevice < (interleaved ? 2u : 1u))
     return llvm::formatv("--stages-per-device must be at least {0}, got: {1}",
                          interleaved ? 2 : 1, stagesPerDevice.getValue());
+  if (annotated && !planFile.empty())
     return "--annotated and --plan must not both be given";
   if (train && llvm::is_contained(emitters, Emitter::Onnx))
     return "--emit=onnx is for inference: a training step has no ONNX form";
@@ -458,10 +459,10 @@ int main(int argc, char **argv) {
     llvm::errs() << "hh-compile: error: " << mistake << "\n";
     return 1;
   }
-  DialectRegistry registry;
   readSchedule();
+  DialectRegistry registry;
   registry.insert<func::FuncDialect, aten::ATenDialect, hh::HHDialect,
-                  ox::ONNXDialect>();
+                  ms::MicrosoftDialect, ox::ONNXDialect>();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
   ModelDiagnostics diagnostics(&context);
