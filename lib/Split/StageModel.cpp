@@ -72,20 +72,16 @@ static ValueInfoProto infoOf(const ModelCut &cut, const std::string &name) {
 
 ModelProto stageModel(const ModelCut &cut, unsigned stage) {
   const GraphProto &graph = cut.model.graph();
-  ModelProto model;
-  model.set_ir_version(cut.model.ir_version());
-  *model.mutable_opset_import() = cut.model.opset_import();
-  model.set_producer_name(cut.model.producer_name());
-  model.set_producer_version(cut.model.producer_version());
-  model.set_domain(cut.model.domain());
-  model.set_model_version(cut.model.model_version());
-  model.set_doc_string(cut.model.doc_string());
-  *model.mutable_metadata_props() = cut.model.metadata_props();
-  *model.mutable_configuration() = cut.model.configuration();
+  ModelProto model = cut.model;
+  model.clear_functions();
   GraphProto &part = *model.mutable_graph();
-  part.set_name(graph.name());
-  part.set_doc_string(graph.doc_string());
-  *part.mutable_metadata_props() = graph.metadata_props();
+  part.clear_node();
+  part.clear_initializer();
+  part.clear_sparse_initializer();
+  part.clear_input();
+  part.clear_output();
+  part.clear_value_info();
+  part.clear_quantization_annotation();
 
   StringSet<> made;
   SetVector<StringRef> reads;
@@ -104,7 +100,6 @@ ModelProto stageModel(const ModelCut &cut, unsigned stage) {
     if (node.stage > stage && !node.constant)
       for (const std::string &name : node.reads)
         wanted.insert(name);
-  std::vector<ValueInfoProto> outputs;
   StringSet<> outgoing;
   for (const ValueInfoProto &output : graph.output()) {
     auto from = cut.producer.find(output.name());
