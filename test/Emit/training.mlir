@@ -11,7 +11,7 @@
 // CHECK:      static rt::Tensors backward(
 // CHECK-NEXT:   auto [[GRADIENT:grad.*]] = at::mul(w.own, w.tied);
 // CHECK-NEXT:   return {[[GRADIENT]], w.own};
-// Gradients that several ranks sum are given away where they are computed.
+// Gradients are given away where they are computed.
 // CHECK:      static rt::Tensors weight({{.*}}, const rt::Early &early) {
 // CHECK:        early(0, std::move(grad));
 // CHECK-NEXT:   auto grad_2 = at::mul({{.*}}, w.tied);

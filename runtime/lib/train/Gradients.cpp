@@ -181,12 +181,11 @@ void Gradients::take(size_t place, Action action, Tensors &outputs) {
 }
 
 bool Gradients::wantsEarly(size_t place, Action action) const {
-  if (groups_.empty())
-    return false;
-  for (const PortSpec &port : *portsOf(*stages_[place], action).outputs)
-    if (!port.gradientOf.empty())
-      return shareOf(place, port.gradientOf).left == 1;
-  return false;
+  const std::vector<PortSpec> &ports =
+      *portsOf(*stages_[place], action).outputs;
+  return std::any_of(ports.begin(), ports.end(), [](const PortSpec &port) {
+    return !port.gradientOf.empty();
+  });
 }
 
 void Gradients::takeEarly(size_t place, Action action, size_t output,

@@ -26,8 +26,9 @@ public:
   /// taken early.
   void take(size_t place, Action action, Tensors &outputs);
 
-  /// Whether sums over ranks may start while the next function of this kind
-  /// runs: it is the last one that gives its gradients.
+  /// Whether a function of this kind gives gradients. They are taken where they
+  /// are computed: those of a microbatch never stand beside the sums all at
+  /// once, and sums over ranks start while the last function runs.
   bool wantsEarly(size_t place, Action action) const;
   /// Takes one output of the function that runs.
   void takeEarly(size_t place, Action action, size_t output,
