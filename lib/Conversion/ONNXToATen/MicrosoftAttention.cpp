@@ -33,7 +33,7 @@ public:
   /// where its form is not one of ONNX's.
   void hide(Value seen);
   bool addKeyMask(Value mask);
-  void addCausal(int64_t window = -1);
+  void addCausal(int64_t window = -1, Value filled = {});
   void addBias(Value bias) { add(bias); }
 
   /// [B, S, H * E]
@@ -78,8 +78,20 @@ bool Attention::addKeyMask(Value given) {
   return true;
 }
 
-/// Query i stands at position past + i and sees the `window` keys up to there.
-void Attention::addCausal(int64_t window) {
+/// Query i stands at position past + i, or `filled` [B, 1, 1, 1] + i, and sees
+/// the `window` keys up to there.
+void Attention::addCausal(int64_t window, Value filled) {
+  if (filled) {
+    Value last =
+        l.binary("add.Tensor", filled,
+                 l.constantInts(iota(queries()), {1, 1, queries(), 1}));
+    Value key = l.constantInts(iota(keys()), {1, 1, 1, keys()});
+    hide(l.binary("le.Tensor", key, last, {}, l.boolean()));
+    if (window > 0)
+      hide(l.binary("gt.Tensor", key, l.withInt("sub.Scalar", last, window), {},
+                    l.boolean()));
+    return;
+  }
   Value all =
       l.full({queries(), keys()}, l.builder.getBoolAttr(true), l.boolean());
   Value seen = l.unary("tril", all, {l.arg("diagonal", past)});
@@ -270,7 +282,21 @@ LogicalResult lowerRotary(Lowering &l) {
   return l.done(l.reshape(y, original));
 }
 
-/// A prompt: without past, since only a run knows how far a cache is filled.
+/// What a cache holds after `added` [B, H, S, E] came in behind the first
+/// `filled` [B, 1, 1, 1] of it, which grows to `size` keys for them.
+Value cached(Lowering &l, Value past, Value added, Value filled, int64_t size) {
+  Dims dims(Lowering::dims(past)), in(Lowering::dims(added));
+  if (dims[2] < size) {
+    dims[2] = size - dims[2];
+    past = l.cat({past, l.fullReal(dims, 0, Lowering::element(past))}, 2);
+    dims[2] = size;
+  }
+  Value at = l.binary("add.Tensor", filled,
+                      l.constantInts(iota(in[2]), {1, 1, in[2], 1}));
+  return l.call("scatter.src", {past, l.expand(at, in), added},
+                {l.arg("dim", 2)}, Lowering::typeOf(past));
+}
+
 /// Inputs: query, key, value, past, past, last key of each batch entry, number
 /// of keys, cosines, sines, positions, bias of the scores.
 LogicalResult lowerGroupQueryAttention(Lowering &l) {
@@ -278,8 +304,6 @@ LogicalResult lowerGroupQueryAttention(Lowering &l) {
   int64_t kvHeads = l.node.integer("kv_num_heads", 0);
   if (a.heads < 1 || kvHeads < 1 || a.heads % kvHeads)
     return l.refuse("kv_num_heads must divide num_heads");
-  if (l.has(3) && Lowering::dims(l.in(3))[2] != 0)
-    return l.refuse("a cache whose length only a run knows is not supported");
   for (unsigned input = 11; input < l.node.inputCount(); ++input)
     if (l.has(input))
       return l.refuse("sinks, norms and quantized caches are not supported");
@@ -298,8 +322,25 @@ LogicalResult lowerGroupQueryAttention(Lowering &l) {
   a.q = splitHeads(l, q, a.heads);
   a.k = splitHeads(l, k, kvHeads);
   a.v = splitHeads(l, v, kvHeads);
+  Value lengths = l.withInt("add.Scalar", l.reshape(l.in(5), {a.batch()}), 1);
+  // Where the cache has no more keys than come in, they are a prompt.
+  bool hasPast = l.has(3) && l.has(4) && Lowering::dims(l.in(3))[2] != 0;
+  auto total = hasPast ? l.ints(l.in(6)) : std::nullopt;
+  if (hasPast && (!total || total->size() != 1))
+    return l.refuse("a cache whose length only a run knows is not supported");
+  int64_t count = hasPast ? total->front() : a.queries();
+  Value filled;
+  if (count != a.queries())
+    filled = l.reshape(
+        l.withInt("sub.Scalar", l.cast(lengths, l.i64()), a.queries()),
+        {a.batch(), 1, 1, 1});
+  else if (hasPast)
+    filled = l.constantInts(Dims(a.batch(), 0), {a.batch(), 1, 1, 1});
   if (l.node.integer("do_rotary", 0)) {
     Value positions = positionsOf(l, l.in(9), a.batch(), a.queries());
+    if (count != a.queries() && !l.has(9))
+      positions =
+          l.binary("add.Tensor", positions, l.reshape(filled, {a.batch(), 1}));
     bool interleaved = l.node.integer("rotary_interleaved", 0);
     Value cosine = l.unsqueeze(rowsAt(l, l.in(7), positions), 1);
     Value sine = l.unsqueeze(rowsAt(l, l.in(8), positions), 1);
@@ -307,14 +348,18 @@ LogicalResult lowerGroupQueryAttention(Lowering &l) {
     a.q = rotated(l, a.q, cosine, sine, count, interleaved);
     a.k = rotated(l, a.k, cosine, sine, count, interleaved);
   }
+  if (hasPast) {
+    int64_t size = std::max(count, Lowering::dims(l.in(3))[2]);
+    a.k = cached(l, l.in(3), a.k, filled, size);
+    a.v = cached(l, l.in(4), a.v, filled, size);
+  }
   if (l.node.output(1))
     l.replace(1, a.k);
   if (l.node.output(2))
     l.replace(2, a.v);
-  Value lengths = l.withInt("add.Scalar", l.reshape(l.in(5), {a.batch()}), 1);
   a.addKeyMask(lengths);
   if (l.node.integer("causal", 1))
-    a.addCausal(l.node.integer("local_window_size", -1));
+    a.addCausal(l.node.integer("local_window_size", -1), filled);
   if (l.has(10))
     a.addBias(l.in(10));
   return l.done(a.result());

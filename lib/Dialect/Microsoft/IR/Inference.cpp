@@ -464,9 +464,15 @@ void groupQueryAttention(InferenceContext &c) {
   int64_t kvHeads = integer(c, "kv_num_heads", 0);
   Dim size = over(q->back(), has(c, 1) ? heads : heads + 2 * kvHeads);
   set(c, 0, element, Shape{(*q)[0], (*q)[1], times(size, dim(heads))});
+  // A cache holds what it held, or as many keys as there are after this run.
   Dim keys = has(c, 3) ? Dim() : (*q)[1];
-  if (past && past->size() == 4 && valueOf((*past)[2]) == 0)
-    keys = (*q)[1];
+  if (past && past->size() == 4 && valueOf((*past)[2]) >= 0) {
+    if (const TensorProto *total = c.getInputData(6))
+      for (int32_t count : onnx::ParseData<int32_t>(total))
+        keys = dim(std::max<int64_t>(count, valueOf((*past)[2])));
+    else if (valueOf((*past)[2]) == 0)
+      keys = (*q)[1];
+  }
   for (size_t output : {1, 2})
     set(c, output, cache, Shape{(*q)[0], dim(kvHeads), keys, size});
 }
