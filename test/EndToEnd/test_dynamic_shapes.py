@@ -13,6 +13,7 @@ import pytest
 from command import error_of
 from command import hethub as command
 from model_table import BY_SPEC, ensure, example
+from node_programs import beside
 
 LAYERS = """
     <ir_version: 10, opset_import: ["": 20]>
@@ -137,16 +138,9 @@ def test_program_files(name: str, tmp_path: Path) -> None:
 
 def test_cpp(tmp_path: Path) -> None:
     """All of them in one program, since LibTorch's headers take long to compile."""
-    models = [onnx.parser.parse_model(INPUTS[name][0]) for name in INPUTS]
-    merged = models[0]
-    for index, model in enumerate(models[1:]):
-        prefixed = onnx.compose.add_prefix(model, f"m{index}_")
-        merged = onnx.compose.merge_models(merged, prefixed, io_map=[])
     path = tmp_path / "model.onnx"
-    onnx.save(merged, path)
-    inputs = dict(INPUTS["halving"][1][0])
-    for index, name in enumerate(list(INPUTS)[1:]):
-        inputs |= {f"m{index}_{key}": value for key, value in INPUTS[name][1][0].items()}
+    onnx.save(beside([onnx.parser.parse_model(INPUTS[name][0]) for name in INPUTS], [f"{n}_" for n in INPUTS]), path)
+    inputs = {f"{name}_{key}": value for name in INPUTS for key, value in INPUTS[name][1][0].items()}
     out = hethub.compile(path, tmp_path / "out", stages=1, emit=("program", "cpp"))
     hethub.build(out)
     outputs = hethub.run(out, inputs, engine="cpp").outputs

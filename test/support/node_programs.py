@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 from node_cases import Case, entries
-from onnx import compose
 
 
 def operators(graph: onnx.GraphProto) -> set[tuple[str, str]]:
@@ -47,24 +46,45 @@ def groups(cases: list[Case], size: int) -> Iterator[list[Case]]:
             yield members[start : start + size]
 
 
+def rename(graph: onnx.GraphProto, start: str) -> None:
+    """Puts `start` before every name of a graph. onnx.compose forgets what sub-graphs read of the graph around them."""
+    for value in [*graph.input, *graph.output, *graph.value_info, *graph.initializer]:
+        value.name = start + value.name
+    for node in graph.node:
+        node.name = node.name and start + node.name
+        for names in (node.input, node.output):
+            names[:] = [start + name if name else "" for name in names]
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                rename(attribute.g, start)
+
+
+def beside(models: list[onnx.ModelProto], starts: list[str]) -> onnx.ModelProto:
+    """One model that computes all of them, of the same opsets; names of each begin with its start."""
+    whole = onnx.ModelProto(ir_version=max(model.ir_version for model in models), producer_name="side by side")
+    whole.opset_import.extend(models[0].opset_import)
+    whole.graph.name = "all"
+    for model, start in zip(models, starts, strict=True):
+        part = onnx.GraphProto.FromString(model.graph.SerializeToString())
+        rename(part, start)
+        for field in ("node", "input", "output", "initializer", "value_info"):
+            getattr(whole.graph, field).extend(getattr(part, field))
+        whole.functions.extend(model.functions)
+    return whole
+
+
 def prefix(index: int) -> str:
     return f"c{index}_"
 
 
 def merged(cases: list[Case], path: Path) -> dict[str, np.ndarray]:
     """Writes a model that computes all cases; names of case i begin with c<i>_. Gives its inputs."""
-    whole = onnx.ModelProto(ir_version=max(case.model.ir_version for case in cases), producer_name="node suite")
-    whole.opset_import.extend(cases[0].model.opset_import)
-    whole.graph.name = "cases"
+    starts = [prefix(index) for index in range(len(cases))]
+    onnx.save(beside([case.model for case in cases], starts), path)
     inputs: dict[str, np.ndarray] = {}
-    for index, case in enumerate(cases):
-        part = compose.add_prefix(case.model, prefix(index))
-        for field in ("node", "input", "output", "initializer", "sparse_initializer", "value_info"):
-            getattr(whole.graph, field).extend(getattr(part.graph, field))
-        whole.functions.extend(part.functions)
-        for port, value in zip(part.graph.input, case.inputs, strict=False):
-            inputs |= entries(port.name, value)
-    onnx.save(whole, path)
+    for start, case in zip(starts, cases, strict=True):
+        for port, value in zip(case.model.graph.input, case.inputs, strict=False):
+            inputs |= entries(start + port.name, value)
     return inputs
 
 
