@@ -85,8 +85,7 @@ std::vector<Alternative> alternativesTo(const Graph &graph,
     Options changed = wanted;
     changed.stagesPerDevice = 1;
     changed.exactStages = 0;
-    alternatives.add("one stage a device",
-                     planAgain(graph, cluster, changed));
+    alternatives.add("one stage a device", planAgain(graph, cluster, changed));
     return alternatives.found;
   }
   const unsigned stages = plan.stages.size();

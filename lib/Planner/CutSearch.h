@@ -14,9 +14,10 @@ namespace hethub::planner {
 std::optional<Slices> improveCuts(const SliceCosts &costs, const Slices &slices,
                                   uint64_t &steps);
 
-/// Cuts for given stages that make none of them busy for much longer than it has
-/// to be: with the least bound on all of them, and with a few looser ones, for
-/// which messages may be shorter. `onReplica`: microbatches in flight on each.
+/// Cuts for given stages that make none of them busy for much longer than it
+/// has to be: with the least bound on all of them, and with a few looser ones,
+/// for which messages may be shorter. `onReplica`: microbatches in flight on
+/// each.
 std::vector<Slices> balancedCuts(const SliceCosts &costs,
                                  llvm::ArrayRef<Choice> choices,
                                  llvm::ArrayRef<unsigned> onReplica,

@@ -141,7 +141,10 @@ BAD_PLANS = [
         'message 0: seconds must be a number of at least 0, got: "x"',
     ),
     ({"stages": [GOOD], "training": True}, "stage 0: backward_seconds is missing"),
-    ({"stages": [GOOD, GOOD | {"first_rank": 2}]}, "stage 1: first_rank must be at most 1, so that no rank is left out"),
+    (
+        {"stages": [GOOD, GOOD | {"first_rank": 2}]},
+        "stage 1: first_rank must be at most 1, so that no rank is left out",
+    ),
     ({"stages": [GOOD, GOOD | {"first_rank": -1}]}, "stage 1: first_rank must be a whole number from 0, got: -1"),
     ({"stages": [GOOD, GOOD | {"first_rank": 0}]}, "first_rank must be left out in a plan for inference"),
     ({"stages": [GOOD], "schedule": "2f2b"}, "schedule must be gpipe, 1f1b or zero-bubble, got: 2f2b"),

@@ -108,8 +108,7 @@ int run(std::vector<std::string> arguments) {
   std::optional<ProbeOptions> probe = takeProbe(arguments);
   std::string summed;
   bool probesSum = takeOption(arguments, "--probe-sum", summed);
-  size_t expected =
-      together || suite || profile || probe || probesSum ? 0 : 1;
+  size_t expected = together || suite || profile || probe || probesSum ? 0 : 1;
   if (arguments.size() > expected)
     fail("unknown argument, see --help: ", arguments[expected]);
   if (arguments.size() < expected)
@@ -135,15 +134,17 @@ int run(std::vector<std::string> arguments) {
     return 0;
   }
   if (probesSum)
-    return probeSum(static_cast<int64_t>(
-                        numberOf("--probe-sum", summed, 4294967296.0)),
-                    options);
+    return probeSum(
+        static_cast<int64_t>(numberOf("--probe-sum", summed, 4294967296.0)),
+        options);
   if (probe)
     return runProcess(
         [&](int rank) { return RankProgram{probeStage(rank, *probe)}; },
         options);
   return runProcess(
-      [&](int rank) { return prepareRank(arguments[0], rank, options.weights); },
+      [&](int rank) {
+        return prepareRank(arguments[0], rank, options.weights);
+      },
       options);
 }
 } // namespace

@@ -42,21 +42,21 @@ RankProgram hethub::runtime::prepareRank(const std::string &path, int rank,
   bool isFolder = fs::is_directory(path);
   PreparedStage first = prepareProgram(programPath(path, 0), weights);
   std::vector<Place> places = placesOf(first.spec, rank);
-  bool isOfRank = std::any_of(
-      places.begin(), places.end(),
-      [&](const Place &place) { return place.stage == first.spec.stage; });
+  bool isOfRank =
+      std::any_of(places.begin(), places.end(), [&](const Place &place) {
+        return place.stage == first.spec.stage;
+      });
   // Where it is another one's, the user is told which one it should be.
   if (isFolder ? places.empty() : places.size() < 2 || !isOfRank)
     return {first};
   std::string folder =
-      isFolder ? path
-               : fs::absolute(path).parent_path().parent_path().string();
+      isFolder ? path : fs::absolute(path).parent_path().parent_path().string();
   RankProgram program;
   for (const Place &place : places)
-    program.push_back(place.stage == first.spec.stage
-                          ? first
-                          : prepareProgram(programPath(folder, place.stage),
-                                           weights));
+    program.push_back(
+        place.stage == first.spec.stage
+            ? first
+            : prepareProgram(programPath(folder, place.stage), weights));
   return program;
 }
 

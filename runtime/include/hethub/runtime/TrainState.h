@@ -32,8 +32,8 @@ struct TrainState {
   uint64_t seed = 0;     ///< of the order of the data and of random operators
   std::string optimizer; ///< "sgd", "adam" or "adamw"
   /// Trained and then updated parameters of this rank's stages, in the order of
-  /// their programs, each once. Equal on all replicas. Frozen ones are not among
-  /// them.
+  /// their programs, each once. Equal on all replicas. Frozen ones are not
+  /// among them.
   std::vector<ParameterState> parameters;
 };
 
