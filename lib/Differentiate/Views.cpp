@@ -15,10 +15,9 @@ namespace hethub::differentiate {
 static const llvm::StringSet<> keepsOrder{"alias", "reshape", "squeeze",
                                           "unsqueeze", "view"};
 /// Elements of the result lie apart or in another order.
-static const llvm::StringSet<> changesStrides{"diagonal", "expand",   "narrow",
-                                              "permute",  "select",   "slice",
-                                              "t",        "transpose",
-                                              "unfold"};
+static const llvm::StringSet<> changesStrides{
+    "diagonal", "expand", "narrow",    "permute", "select",
+    "slice",    "t",      "transpose", "unfold"};
 
 /// The operand itself, as a rule: calls of it stand where its strides are not
 /// known for certain.
