@@ -142,7 +142,7 @@ void FunctionLowering::lowerNode(Operation *op) {
         controls ? lowerControlFlow(lowering,
                                     [&](Block &block) { lowerBlock(block); })
                  : handler->second(lowering);
-    if (succeeded(lowered))
+    if (succeeded(lowered) && lowering.reason().empty())
       return op->erase();
     reason = lowering.reason();
   }
@@ -152,7 +152,7 @@ void FunctionLowering::lowerNode(Operation *op) {
     return refuse(op, text);
   builder.setInsertionPoint(op);
   Lowering lowering(op, builder);
-  if (failed(open->second.handler(lowering)))
+  if (failed(open->second.handler(lowering)) || !lowering.reason().empty())
     return refuse(op, lowering.reason());
   op->erase();
 }

@@ -6,8 +6,6 @@
 
 #include "mlir/IR/TypeUtilities.h"
 
-#include "llvm/Support/ErrorHandling.h"
-
 using namespace mlir;
 
 namespace hethub {
@@ -57,12 +55,13 @@ void Lowering::replace(unsigned output, Value value) {
   if (old.getType() != value.getType() && fits && isOpen) {
     value = hh::CastOp::create(builder, loc, old.getType(), value);
   } else if (old.getType() != value.getType()) {
-    // A handler's mistake, not the user's.
+    // The attributes and inputs of the node contradict each other.
     std::string message;
     llvm::raw_string_ostream(message)
-        << node.opType() << ": made " << value.getType() << ", needs "
+        << "the result is " << value.getType() << ", where the model has "
         << old.getType();
-    llvm::report_fatal_error(llvm::Twine(message));
+    (void)refuse(message);
+    return;
   }
   old.replaceAllUsesWith(value);
 }
