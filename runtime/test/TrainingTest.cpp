@@ -3,6 +3,7 @@
 #include "Processes.h"
 #include "TrainingPrograms.h"
 #include "hethub/runtime/Error.h"
+#include "hethub/runtime/Executor.h"
 #include "hethub/runtime/Npz.h"
 #include "hethub/runtime/Weights.h"
 #include "program/Interpreter.h"
@@ -395,6 +396,22 @@ TEST_F(Training, BadRanksAreNamed) {
                 row.set_position(0);
             }),
             "rows of rank 0 must have positions of their own, got: 0 twice");
+  std::vector<StageSpec> specs;
+  for (const StageProgram &program : good)
+    specs.push_back(specificationOf(program));
+  auto ofRank = [&](const RankStages &stages, int rank) -> std::string {
+    try {
+      checkRank(stages, rank);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(ofRank({&specs[0], &specs[2]}, 0), "no error");
+  EXPECT_EQ(ofRank({&specs[2]}, 0),
+            "rank 0 must run stage 0, 2, got a program of stage 2");
+  EXPECT_EQ(ofRank({&specs[0]}, 1),
+            "rank 1 must run stage 1, got a program of stage 0");
   bad = good;
   bad[2].set_plan_hash("other");
   EXPECT_EQ(refusal(bad), "the stages of rank 0 must be of one plan, got "

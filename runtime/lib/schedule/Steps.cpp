@@ -267,15 +267,17 @@ std::vector<Step> hethub::runtime::stepOfRank(const RankStages &stages,
 }
 
 void hethub::runtime::checkRank(const RankStages &stages, int rank) {
-  std::vector<Place> places =
-      stages.empty() ? std::vector<Place>() : placesOf(*stages[0], rank);
-  if (stages.empty() || places.size() != stages.size())
-    fail("rank ", rank, " must run ", places.size(),
-         " stages, got: ", stages.size());
+  if (stages.empty())
+    fail("rank ", rank, " must run at least one stage, got: none");
+  std::string needed, given;
+  for (const Place &place : placesOf(*stages[0], rank))
+    needed += (needed.empty() ? "" : ", ") + std::to_string(place.stage);
+  for (const StageSpec *stage : stages)
+    given += (given.empty() ? "" : ", ") + std::to_string(stage->stage);
+  if (needed != given)
+    fail("rank ", rank, " must run stage ", needed, ", got a program of stage ",
+         given);
   for (size_t i = 0; i < stages.size(); ++i) {
-    if (places[i].stage != stages[i]->stage)
-      fail("rank ", rank, " must run stage ", places[i].stage,
-           ", got a program of stage ", stages[i]->stage);
     if (stages[i]->planHash != stages[0]->planHash ||
         stages[i]->microbatches != stages[0]->microbatches)
       fail("the stages of rank ", rank,
