@@ -67,6 +67,8 @@ simulator::Pipeline pipelineOf(const Graph &graph,
         (plan.training ? int64_t(stage.inFlightOnReplica()) : 1) *
             stage.activationBytes;
     added.workspaceBytes = stage.workspaceBytes;
+    if (!plan.isInterleaved())
+      added.inFlightLimit = inFlightLimitOf(added, stage.memoryLimit);
     pipeline.stages.push_back(std::move(added));
   }
   for (const Message &message : plan.messages) {

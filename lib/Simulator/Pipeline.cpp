@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hethub::simulator {
 
@@ -65,6 +66,16 @@ double bottleneckSeconds(const Pipeline &pipeline) {
   for (double load : loads)
     most = std::max(most, load);
   return most;
+}
+
+int inFlightLimitOf(const PipelineStage &stage, int64_t memoryLimitBytes) {
+  if (memoryLimitBytes <= 0 || stage.activationBytes <= 0)
+    return 0;
+  const int64_t fits =
+      (memoryLimitBytes - stage.residentBytes - stage.workspaceBytes) /
+      stage.activationBytes * stage.replicas;
+  constexpr int64_t most = std::numeric_limits<int>::max();
+  return std::max(stage.inFlight, int(std::min(fits, most)));
 }
 
 std::vector<int> microbatchesInFlight(const Pipeline &pipeline,

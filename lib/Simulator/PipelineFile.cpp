@@ -134,12 +134,7 @@ void readStage(Fields &fields, PlannedStep &step) {
     fields.fail("memory_bytes must be at least those of workspace and "
                 "activations, got: " +
                 Twine(memory));
-  if (limit > 0 && stage.activationBytes > 0) {
-    int64_t fits = (limit - stage.residentBytes - stage.workspaceBytes) /
-                   stage.activationBytes * stage.replicas;
-    constexpr int64_t most = std::numeric_limits<int>::max();
-    stage.inFlightLimit = std::max(inFlight, int(std::min(fits, most)));
-  }
+  stage.inFlightLimit = inFlightLimitOf(stage, limit);
   // What plans are held against is the largest operation; values that others
   // read later are alive beside it.
   if (!step.training)

@@ -97,6 +97,10 @@ void addGradientChannels(Pipeline &pipeline);
 /// largest sum of (forward + backward) / replicas over the stages of a rank.
 double bottleneckSeconds(const Pipeline &pipeline);
 
+/// `PipelineStage::inFlightLimit` of a stage whose device has so many bytes (0:
+/// not known), from its other figures: `inFlight` and what the rest holds.
+int inFlightLimitOf(const PipelineStage &stage, int64_t memoryLimitBytes);
+
 /// In flight per stage that keep the pipeline full: from the last stage,
 /// K = K' + ceil((f + b) / bottleneck) + ceil(2 c' / bottleneck), at most
 /// `microbatches`; c' are the seconds of the messages into the next stage. With
