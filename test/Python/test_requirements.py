@@ -9,13 +9,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
+def normalized(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
 def asked_for() -> set[str]:
     """The distributions of requirements.txt and all that they need themselves."""
     waiting = [line.split("==")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
     waiting = [name for name in waiting if name and not name.startswith("#")]
     found = set()
     while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        name = normalized(waiting.pop())
         if name in found:
             continue
         found.add(name)
@@ -48,7 +52,7 @@ def test_imports_are_asked_for():
         for name in imported(file)
         if name not in sys.stdlib_module_names
         and name in distributions
-        and not {distribution.lower() for distribution in distributions[name]} & (known | {"hethub"})
+        and not {normalized(distribution) for distribution in distributions[name]} & (known | {"hethub"})
     }
     # Exporters of test models run in an environment of their own: requirements-models.txt.
     missing = {line for line in missing if not line.startswith("utils/models/")}
