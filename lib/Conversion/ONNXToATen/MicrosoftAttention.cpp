@@ -337,6 +337,8 @@ LogicalResult lowerGroupQueryAttention(Lowering &l) {
   else if (hasPast)
     filled = l.constantInts(Dims(a.batch(), 0), {a.batch(), 1, 1, 1});
   if (l.node.integer("do_rotary", 0)) {
+    if (!l.has(7) || !l.has(8))
+      return l.refuse("do_rotary needs cosines and sines");
     Value positions = positionsOf(l, l.in(9), a.batch(), a.queries());
     if (count != a.queries() && !l.has(9))
       positions =

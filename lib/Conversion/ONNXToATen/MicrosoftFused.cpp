@@ -54,6 +54,8 @@ LogicalResult lowerBiasAdd(Lowering &l) {
 LogicalResult lowerBiasSoftmax(Lowering &l) {
   Value x = l.binary("add.Tensor", l.in(0), l.in(1));
   int64_t rank = Lowering::rank(x), axis = l.axis("axis", 1, rank);
+  if (axis < 0 || axis >= rank)
+    return l.refuse("axis must be one of the input");
   // The axes from `axis` on are one.
   Dims dims(Lowering::dims(x)), flat(dims);
   flat.resize(axis);
@@ -185,6 +187,8 @@ LogicalResult lowerSimplifiedNorm(Lowering &l) {
     return l.refuse("the deviation as a result is not supported");
   Value x = l.in(0), scale = l.in(1);
   int64_t axis = l.axis("axis", -1, Lowering::rank(x));
+  if (axis < 0 || axis >= Lowering::rank(x))
+    return l.refuse("axis must be one of the input");
   Dims normalized(Lowering::dims(x).drop_front(axis));
   bool inside = Lowering::dims(scale) == ArrayRef(normalized) &&
                 Lowering::element(scale) == Lowering::element(x);

@@ -48,6 +48,8 @@ LogicalResult lowerLeakyRelu(Lowering &l) {
 LogicalResult lowerSoftmax(Lowering &l) {
   Value x = real(l, 0);
   int64_t rank = Lowering::rank(x), axis = l.axis("axis", -1, rank);
+  if (axis < 0 || axis >= rank)
+    return l.refuse("axis must be one of the input");
   Dims dims(Lowering::dims(x)), flat(dims);
   if (l.node.integer("opset", 13) < 13) {
     flat.resize(axis);
@@ -66,7 +68,11 @@ LogicalResult lowerConcat(Lowering &l) {
   Values parts;
   for (unsigned i = 2; i + 2 < l.node.inputCount(); i += 3)
     parts.push_back(real(l, i));
-  int64_t axis = l.axis("axis", 0, Lowering::rank(parts.front()));
+  if (parts.empty())
+    return l.refuse("there must be an input with scale and zero point");
+  int64_t rank = Lowering::rank(parts.front()), axis = l.axis("axis", 0, rank);
+  if (axis < 0 || axis >= rank)
+    return l.refuse("axis must be one of the input");
   return done(l, l.cat(parts, axis), 0);
 }
 
@@ -229,7 +235,11 @@ LogicalResult lowerGatherBlockQuantized(Lowering &l) {
   int64_t rank = Lowering::rank(codes);
   int64_t bits = l.node.integer("bits", 4);
   int64_t axis = l.axis("quantize_axis", 1, rank);
+  int64_t from = l.axis("gather_axis", 0, rank);
   int64_t block = l.node.integer("block_size", 128);
+  if (axis < 0 || axis >= rank || from < 0 || from >= rank || block < 1 ||
+      Lowering::rank(scale) != rank)
+    return l.refuse("scales must stand along an axis of the table");
   Type element = l.outType().getElementType();
   if (Lowering::element(codes).isUnsignedInteger(8)) {
     if ((bits != 4 && bits != 8) || axis != rank - 1)
@@ -248,7 +258,6 @@ LogicalResult lowerGatherBlockQuantized(Lowering &l) {
   else if (packed)
     table = l.withReal("sub.Scalar", table, 1 << (bits - 1));
   table = l.binary("mul.Tensor", table, shaped(l, scale, dims, axis, block));
-  int64_t from = l.axis("gather_axis", 0, rank);
   Value index = l.wrapIndex(l.in(1), dims[from]);
   index = l.reshape(index, {product(Lowering::dims(index))});
   return l.done(

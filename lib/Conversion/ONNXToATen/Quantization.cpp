@@ -17,13 +17,19 @@ Value shaped(Lowering &l, Value value, ArrayRef<int64_t> dims, int64_t axis,
   int64_t rank = Lowering::rank(value);
   if (Lowering::typeOf(value).getNumElements() == 1)
     return l.reshape(value, {});
-  if (rank == 1) {
-    Dims shape(dims.size(), 1);
+  if (rank > 1 && block == 0)
+    return value;
+  int64_t given = rank == 1 ? 0 : axis, length = dims.size();
+  if (axis < 0 || axis >= length || given >= rank || block < 0 ||
+      (rank > 1 && rank != length)) {
+    (void)l.refuse("scales and zero points must stand along an axis");
+    return value;
+  }
+  if (rank == 1 && (block == 0 || length > 1)) {
+    Dims shape(length, 1);
     shape[axis] = Lowering::dims(value).front();
     return l.reshape(value, shape);
   }
-  if (block == 0)
-    return value;
   Dims repeated(Lowering::dims(value)), flat(repeated);
   repeated.insert(repeated.begin() + axis + 1, block);
   flat[axis] *= block;
