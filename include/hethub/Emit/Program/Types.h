@@ -19,8 +19,8 @@ namespace hethub::emit {
 /// types that no program can hold.
 std::optional<int> dtypeNumber(mlir::Type elementType);
 
-/// Name that weight files have for an element type ("F32"); empty for types that
-/// no file has.
+/// Name that weight files have for an element type ("F32"); empty for types
+/// that no file has.
 llvm::StringRef safetensorsName(mlir::Type elementType);
 
 /// Bytes of a tensor in a file, where elements of less than a byte are packed.

@@ -59,8 +59,8 @@ constexpr llvm::StringLiteral typicalTypeAttrName = "hh.typical_type";
 /// The type by which costs take a value: its typical one where that is noted.
 mlir::Type typicalType(mlir::Value value);
 
-/// Bytes of a value of a tensor type; elements of less than a byte count as one,
-/// and so do sizes that only a run knows. 0 for other types.
+/// Bytes of a value of a tensor type; elements of less than a byte count as
+/// one, and so do sizes that only a run knows. 0 for other types.
 int64_t byteSize(mlir::Type type);
 
 } // namespace hethub::hh
