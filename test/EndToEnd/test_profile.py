@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import hethub
 import pytest
 import small_models
 from command import hethub as command
+from hethub.probe import sum_figures
 
 
 def test_profile_has_every_operation_once(tmp_path: Path, layers: Path) -> None:
@@ -118,3 +120,17 @@ def test_at_least_one_rank(tmp_path: Path, layers: Path) -> None:
     assert result.returncode == 1
     assert "ranks must be at least 1, got: 0" in result.stderr
     assert not (tmp_path / "host.json").exists()
+
+
+def test_sums_over_ranks_are_measured() -> None:
+    figures = sum_figures()
+    assert 0 <= figures["sum_latency_s"] < 1
+    assert 1e5 < figures["sum_bytes_per_s"] < 1e13
+
+
+def test_a_sum_needs_two_ranks() -> None:
+    alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    command = [str(hethub.tools.find("hh-run")), "--probe-sum=16"]
+    result = subprocess.run(command, env=alone, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "--probe-sum needs at least 2 ranks, got: 1" in result.stderr
