@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "utils"))
@@ -14,7 +15,6 @@ sys.path.insert(0, str(TOP / "utils"))
 import gen_microsoft_ops  # noqa: E402  (needs the path above)
 
 LIST = TOP / "lib/Dialect/Microsoft/IR/operators.txt"
-state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
 
 
 def types_of(schema, kind: str) -> list[str]:

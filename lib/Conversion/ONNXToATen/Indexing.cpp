@@ -126,7 +126,8 @@ void addIndexingHandlers(HandlerTable &table) {
   table["GatherND"] = lowerGatherND;
   table["TopK"] = lowerTopK;
   table["Compress"] = lowerCompress;
-  table["Trilu"] = lowerTrilu;
+  // ONNX took it over from there as it was.
+  table["Trilu"] = table["com.microsoft.Trilu"] = lowerTrilu;
   table["ReverseSequence"] = lowerReverseSequence;
 }
 

@@ -278,14 +278,6 @@ LogicalResult lowerExpandDims(Lowering &l) {
   return l.done(l.reshape(l.data(0), l.outType().getShape()));
 }
 
-LogicalResult lowerTrilu(Lowering &l) {
-  auto k = l.has(1) ? l.ints(l.in(1)) : std::optional<Dims>(Dims{0});
-  if (!k || k->size() != 1)
-    return l.refuse("the diagonal must be a constant");
-  return l.done(l.unary(l.node.integer("upper", 1) ? "triu" : "tril", l.data(0),
-                        {l.arg("diagonal", k->front())}));
-}
-
 /// Distinct elements in the order of their first occurrence, which one each
 /// element is, and how often each occurs.
 LogicalResult lowerUnique(Lowering &l) {
@@ -332,7 +324,6 @@ void addMicrosoftFusedHandlers(HandlerTable &table) {
       {"SkipLayerNormalization", lowerSkipNorm},
       {"SkipSimplifiedLayerNormalization", lowerSkipNorm},
       {"TransposeMatMul", lowerFusedMatMul},
-      {"Trilu", lowerTrilu},
       {"Unique", lowerUnique},
   };
   for (const Entry &entry : entries)
